@@ -103,7 +103,7 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
         shades, key_of = values.tolist(), f"line_{place}"
         chips(row, key=key_of, highlight=line.token, values=shades, unit=unit)
     _say_how_many(text, activations)
-    _draw_list(text, best, unit)
+    draw_list(text, best, unit)
     st.caption(
         f"{meaning}. The first token and special tokens do not count: attention that finds nothing "
         "else rests there. One pass measures all heads, so you can change the head without a wait. "
@@ -162,7 +162,7 @@ def draw_searched_lines(opened: OpenModel, layer: int, head: int) -> None:
     activations = activations_of(opened, text)
     st.markdown("**Top-activating lines of the text that was searched last**")
     _say_how_many(text, activations)
-    _draw_list(text, best_lines(activations, "norm", layer, head, LARGE), "norm")
+    draw_list(text, best_lines(activations, "norm", layer, head, LARGE), "norm")
 
 
 def _say_how_many(text: TokenizedLines, activations: LineActivations) -> None:
@@ -176,7 +176,8 @@ def _say_how_many(text: TokenizedLines, activations: LineActivations) -> None:
     st.caption(sentence)
 
 
-def _draw_list(text: TokenizedLines, best: list[TopLine], unit: str) -> None:
+def draw_list(text: TokenizedLines, best: list[TopLine], unit: str) -> None:
+    """A table of the top-activating lines."""
     if best:
         table(
             {
