@@ -14,14 +14,15 @@ from explorer.__main__ import main
 from explorer.analysis import head_programs
 from explorer.analysis.head_programs import (
     example_lines,
+    fit,
     has_loss,
     loss_with,
     measure_programs,
+    overlap,
     ranked,
     read_lines,
     replacement_curve,
 )
-from explorer.analysis.program_mixtures import SetsOfPrograms, overlap
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.token_programs import ProgramError
 from explorer.text import character_tokenizer
@@ -83,11 +84,11 @@ def _error(maps: Tensor, weights: Tensor, members: tuple[int, ...]) -> float:
 
 def test_the_fit_has_the_least_squared_error_of_any_three(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"COMPARED": 1, "SIMPLER": 0.0, "SMALLEST_SHARE": 0.0}.items():
-        monkeypatch.setattr(f"explorer.analysis.program_mixtures.{name}", value)
+        monkeypatch.setattr(f"explorer.analysis.head_programs.{name}", value)
     generator = torch.Generator().manual_seed(3)
     maps = torch.rand(6, 40, generator=generator)
     heads = torch.rand(3, 6, generator=generator).square() @ maps
-    shares = SetsOfPrograms.of(maps).fit(heads)
+    shares = fit(maps, heads)
     assert torch.allclose(shares.sum(-1), torch.ones(3))
     for weights, row in zip(heads.double(), shares, strict=True):
         members = tuple(row.nonzero()[:, 0].tolist())
@@ -104,7 +105,7 @@ def test_overlap_is_the_intersection_over_the_union() -> None:
 def test_the_loss_is_that_of_the_core_with_the_maps_put_in(opened: OpenModel) -> None:
     lines = read_lines(opened, LINES)
     heads = measure_programs(opened, lines)
-    ids = torch.tensor([[token.id for token in row] for row in lines.rows[lines.fitted :]])
+    ids = lines.ids[lines.fitted :]
 
     def loss(*edits: Replace) -> float:
         logits = trace(opened.model, ids, sites=(), edits=edits).output.log_softmax(-1)
@@ -114,10 +115,10 @@ def test_the_loss_is_that_of_the_core_with_the_maps_put_in(opened: OpenModel) ->
     size = ids.shape[1]
     uniform = torch.ones(size, size).tril() / torch.arange(1, size + 1)[:, None]
     curve = replacement_curve(opened, lines, heads)
-    assert [point.heads for point in curve] == [0, 1, 2]
+    assert [*curve] == [0, 1, 2]
     flat = [Replace(f"decoder.{layer}.self_attn.weights", uniform) for layer in range(2)]
-    assert curve[-1].loss_random == pytest.approx(loss(*flat))
-    assert curve[-1].loss == pytest.approx(loss(), abs=0.02)
+    assert curve[2][1] == pytest.approx(loss(*flat))
+    assert curve[2][0] == pytest.approx(loss(), abs=0.02)
     assert ranked(heads)[0].overlap >= ranked(heads)[1].overlap
 
 
@@ -186,7 +187,7 @@ def test_the_command_writes_what_the_page_shows(
     assert {*written["heads"][0]} == {"layer", "head", "mixture", "iou", "iou_spread"}
     assert [{*point} for point in written["curve"]] == [{"heads", "loss", "loss_random"}] * 3
     assert written["loss"] == written["curve"][0]["loss"]
-    assert f"{len(lines.rows)} of 5 lines are read" in capsys.readouterr().out
+    assert f"{len(lines.tokens)} of 5 lines are read" in capsys.readouterr().out
     data.write_text("a\nabcdef")
     assert main(args) == 2
     assert "Line 1 has 2 tokens" in capsys.readouterr().err
