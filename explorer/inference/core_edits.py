@@ -128,14 +128,18 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return core.Add(
                 f"{stack}.{layer}.resid_post", steering_direction(opened, edit), strength
             )
-        case edits.ReplaceByProgram(layer=layer, head=head, mixture=mixture):
-            line = LineTokens.of(forward.columns(edit.part), forward.text, forward.pair)
+        case edits.ReplaceByProgram(head=head):
             try:
-                replaced = mixture_map(mixture, line, forward.mask(edit.part, layer))
+                return ReplaceMaps(f"{at}.weights", (head,), mixture_in_pass(forward, edit))
             except ProgramError as error:
                 raise NotApplicableError(str(error)) from error
-            return ReplaceMaps(f"{at}.weights", (head,), replaced)
     raise NotApplicableError("A token is replaced before the pass.")
+
+
+def mixture_in_pass(forward: ForwardPass, edit: edits.ReplaceByProgram) -> Tensor:
+    """The map of the programs on the text of a pass, (q, k)."""
+    line = LineTokens.of(forward.columns(edit.part), forward.text, forward.pair)
+    return mixture_map(edit.mixture, line, forward.mask(edit.part, edit.layer))
 
 
 def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:

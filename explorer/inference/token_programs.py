@@ -284,3 +284,7 @@ def program_map(program: str, line: LineTokens, visible: Tensor) -> Tensor:
 def mixture_map(mixture: Mixture, line: LineTokens, visible: Tensor) -> Tensor:
     """The sum of the maps of programs times their shares, (q, k)."""
     return torch.stack([share * program_map(of, line, visible) for of, share in mixture]).sum(0)
+
+
+def mixture_words(mixture: Mixture) -> str:
+    return " + ".join(f"{share:.0%} {cut(program, 60)}" for program, share in mixture)

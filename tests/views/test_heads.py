@@ -162,11 +162,13 @@ def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> 
 
 
 def test_programs_say_what_they_cannot_describe() -> None:
+    at = page(side="Programs", model="translation", part="Cross")
+    assert "Programs describe Encoder self-attention here" in said(at)
+    assert "map_of_programs" in views(press(at, "follow_Encoder"))
     for address, why in (
         ({"program_lines": "the cat sat\na"}, "Line 2 has"),
         ({"program_lines": "the cat sat"}, "Give at least two lines"),
         ({"head_program": "key is blue"}, "“key is blue” is no predicate"),
-        ({"model": "translation", "part": "Cross"}, "choose Encoder under Attention"),
         ({"model": "reviews"}, "This model predicts no next token"),
     ):
         assert why in said(page(**{"model": "letters", "side": "Programs", **address}))

@@ -46,7 +46,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, in_quotes, literal
-from explorer.views.attention.programs_view import measured_cost
+from explorer.views.attention.programs_view import words_and_cost
 from explorer.views.attention.score_sources_view import HeadCell, draw_why
 from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
@@ -171,7 +171,9 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:
         st.markdown(scores.names_in_words)
-        _draw_programs(opened, layer, head)
+        if (of := head_in_programs(opened, layer, head)) is not None:
+            lines = read_lines(opened, example_lines(opened))
+            st.markdown(f"Programs: {words_and_cost(opened, lines, of)}.")
         _draw_scores(scores)
         draw_direct_effect(opened, pair, layer, head)
     with attention_map:
@@ -183,15 +185,6 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
         draw_composition(opened, layer, head)
     with spectrum:
         _draw_spectra(opened, layer, head)
-
-
-def _draw_programs(opened: OpenModel, layer: int, head: int) -> None:
-    """What describes the head, as on the page Heads, and what replacing it costs."""
-    if (of := head_in_programs(opened, layer, head)) is None:
-        return
-    lines = read_lines(opened, example_lines(opened))
-    cost = measured_cost(opened, lines, of)
-    st.markdown(f"Programs: {of.in_words}{cost}.")
 
 
 def _measure_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
