@@ -19,7 +19,6 @@ from torch.nn.utils.rnn import pad_sequence
 from explorer.analysis.circuits.top_lines import tokenize_lines
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.core_edits import ReplaceMaps
 from explorer.inference.results_cache import cached
 from explorer.inference.token_programs import (
     NAMES,
@@ -35,6 +34,7 @@ from explorer.tasks.bundled_text import PLAYS
 from explorer.text import TextError
 from explorer.text.checked_text import ForwardPassError
 from explorer.text.number_format import three
+from models.interventions import Replace
 from models.losses import IGNORE, cross_entropy
 from models.trace import Trace, trace
 
@@ -44,14 +44,10 @@ FEWEST_ROWS = 0.1
 """A program says too little of a head where a smaller share of rows has a key that fits."""
 ALIKE = 0.999
 """The cosine similarity of two maps that counts as the same."""
-COMPARED = 12
-"""Sets with the smallest squared errors, of which the one with the largest overlap is taken."""
-SIMPLER = 0.005
-"""The overlap that one more program must add."""
-SINGULAR = 1e-6
-"""Sets of programs that are alike on these lines have a smaller determinant than this."""
-SMALLEST_SHARE = 0.02
-"""A smaller share than this is left out: no reader could see it."""
+COMPARED, SIMPLER, SMALLEST_SHARE, SINGULAR = 12, 0.005, 0.02, 1e-6
+"""Of so many sets with the smallest squared errors, that with the largest overlap is taken. One
+more program must add this overlap and have this share, or no reader could see it. Sets of programs
+that are alike on these lines have a smaller determinant than the last number."""
 DESCRIBED, NAMED = 0.75, 0.4
 """The overlap from which on a head counts as described, and as worth a name."""
 SHARES_REPLACED = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -208,18 +204,17 @@ def fit(maps: Tensor, weights: Tensor) -> Tensor:
     for size in range(1, min(3, len(maps)) + 1):
         members = torch.combinations(torch.arange(len(maps)), size)
         products = gram[members[:, :, None], members[:, None]]
-        norms = gram.diagonal()[members].prod(-1)
-        differ = torch.linalg.det(products) > SINGULAR * norms
-        members, products = members[differ], products[differ]
-        solved = torch.linalg.solve(products, together[members])
+        differ = torch.linalg.det(products) > SINGULAR * gram.diagonal()[members].prod(-1)
+        members = members[differ]
+        solved = torch.linalg.solve(products[differ], together[members])
         gain = (solved * together[members]).sum(1).masked_fill((solved < 0).any(1), -1.0)
         best = gain.topk(min(COMPARED, len(gain)), dim=0)
         rows = torch.zeros(*best.indices.shape, len(maps)).double()
         gains.append(best.values)
         shares.append(rows.scatter(-1, members[best.indices], solved[best.indices, :, heads]))
-    every = torch.cat(gains)
-    some = torch.cat(shares)[every.topk(min(COMPARED, len(every)), dim=0).indices, heads]
-    some *= some >= (SMALLEST_SHARE * some.sum(-1, keepdim=True)).clamp(min=0)
+    best = torch.cat(gains).topk(min(COMPARED, len(torch.cat(gains))), dim=0)
+    some = torch.cat(shares)[best.indices, heads].clamp(min=0)
+    some *= some >= SMALLEST_SHARE * some.sum(-1, keepdim=True)
     some = normalize(some, 1, -1).float()
     overlaps = torch.stack([overlap(weights, one @ maps, (-1,)) for one in some])
     return some[(overlaps.nan_to_num() - SIMPLER * (some > 0).sum(-1)).argmax(0), heads]
@@ -312,14 +307,16 @@ def loss_with(opened: OpenModel, lines: ProgramLines, replaced: Sequence[HeadPro
 
     Costs a pass over these lines, and the maps.
     """
-    passed, scored, edits = recorded(opened, lines), slice(lines.fitted, None), []
+    passed, scored, edits = recorded(opened, lines), slice(lines.fitted, None), list[Replace]()
     for layer in sorted({head.layer for head in replaced}):
-        heads = {head.head: dict(head.mixture) for head in replaced if head.layer == layer}
-        names = [*dict.fromkeys(name for mixture in heads.values() for name in mixture)]
-        shares = [[mixture.get(name, 0.0) for name in names] for mixture in heads.values()]
-        maps = maps_of(names, lines.tokens[scored], visible_of(lines, passed, layer)[scored])
-        mixed = torch.einsum("hp,pntk->nhtk", torch.tensor(shares), maps)
-        edits.append(ReplaceMaps(f"{site(lines.part.name, layer)}.weights", tuple(heads), mixed))
+        heads = [head for head in replaced if head.layer == layer]
+        names = [*{name for head in heads for name, _ in head.mixture}]
+        visible = visible_of(lines, passed, layer)[scored]
+        maps = dict(zip(names, maps_of(names, lines.tokens[scored], visible), strict=True))
+        for head in heads:
+            mixed = torch.stack([share * maps[name] for name, share in head.mixture]).sum(0)
+            where = f"{site(lines.part.name, layer)}.weights"
+            edits.append(Replace(where, mixed[:, None], head.head))
     ids, keep = lines.ids[scored], lines.keep[scored]
     passed = trace(opened.model, ids.clamp(min=0), keep=keep, sites=(), edits=edits)
     return float(cross_entropy(passed.output[:, :-1], ids[:, 1:]))

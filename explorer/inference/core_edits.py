@@ -130,7 +130,7 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             )
         case edits.ReplaceByProgram(head=head):
             try:
-                return ReplaceMaps(f"{at}.weights", (head,), mixture_in_pass(forward, edit))
+                return core.Replace(f"{at}.weights", mixture_in_pass(forward, edit), head)
             except ProgramError as error:
                 raise NotApplicableError(str(error)) from error
     raise NotApplicableError("A token is replaced before the pass.")
@@ -144,21 +144,6 @@ def mixture_in_pass(forward: ForwardPass, edit: edits.ReplaceByProgram) -> Tenso
 
 def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:
     return core.Mean(where, head) if to == "mean" else core.Scale(where, head=head)
-
-
-@dataclass(frozen=True, eq=False)
-class ReplaceMaps:
-    """Other maps (b or 1, n, q, k) in these n heads of the weights (b, h, q, k)."""
-
-    site: str
-    heads: tuple[int, ...]
-    maps: Tensor
-
-    def __call__(self, value: Tensor) -> Tensor:
-        core.check_index("head", max(self.heads), value.shape[1], self.site)
-        changed = value.clone()
-        changed[:, self.heads] = core.fit(self.maps, value[:, self.heads], self.site)
-        return changed
 
 
 @dataclass(frozen=True)

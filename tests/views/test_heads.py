@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from urllib.parse import parse_qs
 
 import pytest
 import torch
@@ -154,11 +155,14 @@ def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> 
     assert "Your program is in the mixtures of" in said(at)
     header, _ = sent(at, "program_overlaps")
     assert header["high"] == 1.0
-    at = press(at, "replace_map")
-    history, _ = from_address(str(at.text_input(key="edits").value))
+    (link,) = (one.proto for one in at.get("page_link") if "Replace the head" in one.proto.label)
+    (edits,) = parse_qs(link.query_string)["edits"]
+    history, _ = from_address(edits)
     mixture = tuple((name, round(share, 3)) for name, share in heads[6].mixture)
     assert history.active == (ReplaceByProgram("decoder.self_attn", 1, 2, mixture),)
-    assert "map replaced by" in said(at)
+    assert "map replaced by" in said(
+        apps.page("interventions/interventions", model="letters", edits=edits)
+    )
 
 
 def test_programs_say_what_they_cannot_describe() -> None:

@@ -25,7 +25,6 @@ from explorer.analysis.head_programs import (
 from explorer.app.context import PageContext
 from explorer.app.controls import follow, text_field
 from explorer.app.messages import say
-from explorer.app.session import session
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.program_charts import program_grid
@@ -35,7 +34,6 @@ from explorer.inference.core_edits import mixture_in_pass
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import is_cached
 from explorer.inference.token_programs import PREDICATES, mixture_words
-from explorer.interventions.address_text import has_room_for, to_address
 from explorer.interventions.edits import ReplaceByProgram
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
@@ -43,7 +41,7 @@ from explorer.text.number_format import signed, three
 from explorer.views.attention.rollout_and_flow import is_self_attention
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.edit_history import FULL, current_history
+from explorer.views.shared.edit_history import draw_edit_link
 from explorer.views.shared.heads_grid import heads_grid
 from explorer.views.shared.measurement import measurement
 from explorer.views.shared.tables import table
@@ -132,16 +130,8 @@ def _draw_chosen(context: PageContext, lines: ProgramLines, of: HeadPrograms) ->
     where = f"Layer {of.layer}, head {of.head}{', ' * bool(of.name)}{of.name}"
     st.markdown(f"**{where}** · {words_and_cost(context.opened, lines, of)}")
     mixture = tuple((program, round(share, 3)) for program, share in of.mixture)
-    edit, history = ReplaceByProgram(*at.place, mixture), current_history()
-    has_room = has_room_for(history, edit)
-    st.button(
-        "Replace the head by its programs",
-        key="replace_map",
-        on_click=_replace,
-        args=(to_address(history.add(edit)),),
-        disabled=not has_room,
-        help=None if has_room else FULL,
-    )
+    edit = ReplaceByProgram(*at.place, mixture)
+    draw_edit_link(edit, "Replace the head by its programs")
     own, other = widgets.side_by_side(1, 1)
     with own:
         widgets.draw_map(forward, *at.place, "head_beside_programs", title, MAPS)
@@ -149,11 +139,6 @@ def _draw_chosen(context: PageContext, lines: ProgramLines, of: HeadPrograms) ->
         weights, allowed = mixture_in_pass(forward, edit), forward.mask(at.part, at.layer)
         drawn = forward, at.part, weights, "map_of_programs", f"{title} · its programs", MAPS
         widgets.draw_weights(*drawn, allowed=allowed)
-
-
-def _replace(edits: str) -> None:
-    """In a callback: open Interventions with these."""
-    session().next_page, session().next_address = "interventions", {"edits": edits}
 
 
 def words_and_cost(opened: OpenModel, lines: ProgramLines, of: HeadPrograms) -> str:

@@ -161,6 +161,14 @@ def edit_button(
         st.text(why)
 
 
+def draw_edit_link(edit: Intervention, label: str) -> None:
+    """A link to Interventions with one more, or why there is none."""
+    if why := _why_no_room(history := current_history(), edit):
+        st.caption(why)
+    else:
+        draw_page_link("interventions", label, edits=to_address(history.add(edit)))
+
+
 def _why_no_room(history: EditHistory, edit: Intervention) -> str:
     """Why the address has no room for one more, in a sentence; empty if it has."""
     if has_room_for(history, edit):
