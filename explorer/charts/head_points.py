@@ -1,23 +1,36 @@
-"""Heads as points on two axes, coloured by layer; a click on a point picks its head."""
+"""Heads as points on two axes, coloured by layer, and as cells, coloured by their program."""
+
+from collections import Counter
+from collections.abc import Sequence
 
 from explorer.charts.vega_lite import (
     MIDDLE,
     Rows,
     Spec,
     around_zero,
+    category,
     chart,
+    finite,
     fixed,
     layer,
     number_line,
     quantity,
+    text_line,
 )
+from explorer.inference.token_programs import Mixture, mixture_words
+
+NAMED, OTHERS = 9, "other programs"
+LEGEND = {"labelLimit": 320, "columns": 3, "symbolOpacity": 1, "symbolType": "square"}
 
 RING = "#d55e00"
 """An orange with enough contrast on the light and the dark page."""
 
 
 def head_points(rows: Rows, titles: tuple[str, str], chosen: tuple[int, int]) -> Spec:
-    """The chart of rows with a layer, a head, and finite x and y; a ring is around the `chosen`."""
+    """The chart of rows with a layer, a head, and finite x and y; a ring is around the `chosen`.
+
+    A click on a point picks its head.
+    """
     x, y = (
         quantity(name, title=title, scale=fixed(*around_zero([row[name] for row in rows])))
         for name, title in zip("xy", titles, strict=True)
@@ -44,3 +57,31 @@ def head_points(rows: Rows, titles: tuple[str, str], chosen: tuple[int, int]) ->
         circles | {"params": [{"name": "picked", "select": select}]},
         layer(ring, around, x=x, y=y),
     )
+
+
+def program_grid(
+    heads: Sequence[tuple[str | int, int, Mixture, float]], down: str, across: str
+) -> Spec:
+    """A cell for each mixture and overlap at its place `down` and `across`.
+
+    The most frequent strongest programs have a colour each; a smaller overlap is paler.
+    """
+    counts = Counter(mixture[0][0] for _, _, mixture, _ in heads)
+    named = [program for program, _ in counts.most_common(NAMED)]
+    rows = [
+        {down: y, across: x, "mixture": mixture_words(mixture), "overlap": finite(overlap)}
+        | {"program": mixture[0][0] if mixture[0][0] in named else OTHERS}
+        for y, x, mixture, overlap in heads
+    ]
+    domain = [*named, *([OTHERS] if len(counts) > NAMED else [])]
+    axis = {"labelAngle": 0, "labelOverlap": "greedy"}
+    drawn = layer(
+        {"type": "rect"},
+        rows,
+        x=category(across, axis=axis),
+        y=category(down, axis=axis),
+        color=category("program", scale={"domain": domain}, legend=LEGEND),
+        opacity=quantity("overlap", scale=fixed(0, 1, range=[0.25, 1]), legend=None),
+        tooltip=[text_line(down), text_line(across), text_line("mixture"), number_line("overlap")],
+    )
+    return chart(drawn)

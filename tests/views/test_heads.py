@@ -160,9 +160,8 @@ def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> 
     history, _ = from_address(edits)
     mixture = tuple((name, round(share, 3)) for name, share in heads[6].mixture)
     assert history.active == (ReplaceByProgram("decoder.self_attn", 1, 2, mixture),)
-    assert "map replaced by" in said(
-        apps.page("interventions/interventions", model="letters", edits=edits)
-    )
+    at = apps.page("experiments/interventions", model="letters", edits=edits)
+    assert "map replaced by" in said(at)
 
 
 def test_programs_say_what_they_cannot_describe() -> None:

@@ -27,7 +27,7 @@ from explorer.app.controls import follow, text_field
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.program_charts import program_grid
+from explorer.charts.head_points import program_grid
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.inference.core_edits import mixture_in_pass
@@ -49,8 +49,7 @@ from explorer.views.shared.tables import table
 GRID, MAPS, CURVE = 300, 330, 240
 MEANING = (
     "A program gives each query weights over its keys from the tokens alone. A mixture of up to "
-    "three is fitted by non-negative least squares, and its overlap Σ min / Σ max with the head's "
-    "weights is measured on other lines, with its standard deviation over them."
+    "three is fitted by least squares; its overlap with the head is Σ min / Σ max on other lines."
 )
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"
 

@@ -20,7 +20,7 @@ from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.pass_budget import peak_of, reserve
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.program_charts import program_grid
+from explorer.charts.head_points import program_grid
 from explorer.components.chart import chart
 from explorer.components.events import Place
 from explorer.components.matrix import matrix
