@@ -9,7 +9,7 @@ Shapes: h heads, p programs, n lines of t tokens, padding included, c cells of a
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,21 +59,16 @@ Report = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class ProgramLines:
-    """The lines as the model reads them; `cut` of them were longer than is read."""
+    """The lines as the model reads them: the first `fitted` are fitted, the others scored.
+
+    `ids` are their token IDs (n, t), `IGNORE` is padding; `cut` lines were longer than is read.
+    """
 
     tokens: tuple[LineTokens, ...]
+    ids: Tensor
+    fitted: int
     cut: int
     part: Part
-
-    @property
-    def fitted(self) -> int:
-        """How many lines, the first ones, are fitted; the others are scored."""
-        return max(1, min(len(self.tokens) - 1, round(2 / 3 * len(self.tokens))))
-
-    @cached_property
-    def ids(self) -> Tensor:
-        """The token IDs (n, t); `IGNORE` is padding."""
-        return pad_sequence([line.ids for line in self.tokens], True, IGNORE)
 
     @property
     def keep(self) -> Tensor:
@@ -150,21 +145,22 @@ def read_lines(opened: OpenModel, texts: Sequence[str]) -> ProgramLines:
     if len(read.rows) < 2:
         raise ProgramError("Give at least two lines: some are fitted, and others are scored.")
     cut = sum(len(row) > LONGEST for row in read.rows)
-    rows = (row[:LONGEST] for row in read.rows)
-    return ProgramLines(tuple(map(LineTokens.of, rows, read.lines)), cut, parts(opened.config)[0])
+    tokens = tuple(map(LineTokens.of, (row[:LONGEST] for row in read.rows), read.lines))
+    ids = pad_sequence([line.ids for line in tokens], True, IGNORE)
+    fitted = max(1, min(len(ids) - 1, round(2 / 3 * len(ids))))
+    return ProgramLines(tokens, ids, fitted, cut, parts(opened.config)[0])
 
 
 def recorded(opened: OpenModel, lines: ProgramLines) -> Trace:
     """The queries and keys of all lines in one padded pass; cached."""
 
     def make() -> Trace:
-        stacks, keep = [lines.ids.clamp(min=0)], "keep"
+        stacks, how = [lines.ids.clamp(min=0)], dict[str, Any](keep=lines.keep)
         if opened.config.kind == "encoder-decoder":
             stacks.append(torch.full((len(lines.ids), 1), opened.config.bos_id or 0))
-            keep = "source_keep"
-        sites = "*.positions", "*.q", "*.k", "*.mask"
-        how = {keep: lines.keep}
-        passed = trace(opened.model, *stacks, sites=sites, read_at=slice(0, 1), **how)
+            how = {"source_keep": lines.keep}
+        how |= {"sites": ("*.positions", "*.q", "*.k", "*.mask"), "read_at": slice(0, 1)}
+        passed = trace(opened.model, *stacks, **how)
         return replace(passed, model=None)  # the cache must not keep the model alive
 
     return replace(cached(opened, lines.key, make), model=opened.model)
@@ -176,14 +172,12 @@ def visible_of(lines: ProgramLines, passed: Trace, layer: int) -> Tensor:
     return mask & lines.keep[:, None] & lines.keep[:, :, None]
 
 
-def maps_of(programs: Iterable[str], tokens: Sequence[LineTokens], visible: Tensor) -> Tensor:
+def maps_of(names: Sequence[str], tokens: Sequence[LineTokens], visible: Tensor) -> Tensor:
     """The maps of programs on these lines, (p, n, t, t)."""
-    names = [*programs]
     maps = torch.zeros(len(names), *visible.shape)
     for at, line in enumerate(tokens):
         cells = at, slice(len(line.ids)), slice(len(line.ids))
-        rows = [program_map(name, line, visible[cells]) for name in names]
-        maps[:, *cells] = torch.stack(rows)
+        maps[:, *cells] = torch.stack([program_map(of, line, visible[cells]) for of in names])
     return maps
 
 

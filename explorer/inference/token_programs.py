@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -50,19 +50,18 @@ class LineTokens:
     def of(cls, tokens: Sequence[Token], text: str, pair: str = "") -> "LineTokens":
         """The tokens of a text or a pair; a word ends where letters and digits do."""
         cuts = [(pair if token.second else text)[token.start : token.end] for token in tokens]
-        word = [0]
-        for at, (left, right) in enumerate(pairwise(tokens), 1):
-            both = not (left.special or right.special) and (cuts[at - 1] + cuts[at]) != ""
+        word, words = list[int](), list[str]()
+        for at, token in enumerate(tokens):
+            left = tokens[at - 1]
             inside = cuts[at - 1][-1:].isalnum() and cuts[at][:1].isalnum()
-            touch = right.start < left.end or (right.start == left.end and inside)
-            word.append(word[-1] + (not (both and touch and left.second == right.second)))
-        words = [""] * (word[-1] + 1)
-        for number, some in zip(word, cuts, strict=True):
-            words[number] += some.strip().lower()
-        special = torch.tensor([token.special for token in tokens], dtype=torch.bool)
-        ids, places = torch.tensor([token.id for token in tokens]), torch.tensor(word)
-        characters = tuple(some.strip(" ") for some in cuts)
-        return cls(ids, characters, places, tuple(words[number] for number in word), special)
+            touch = token.start < left.end or (token.start == left.end and inside)
+            goes_on = at and touch and not left.special and left.second == token.second
+            words += [] if goes_on and not token.special else [""]
+            words[-1] += cuts[at].strip().lower()
+            word.append(len(words) - 1)
+        ids, special = torch.tensor([[token.id, token.special] for token in tokens]).unbind(-1)
+        characters, of_tokens = (cut.strip(" ") for cut in cuts), (words[at] for at in word)
+        return cls(ids, tuple(characters), torch.tensor(word), tuple(of_tokens), special.bool())
 
     @property
     def distance(self) -> Tensor:
@@ -201,13 +200,11 @@ def parsed(program: str) -> Evaluate:
     ProgramError says why it does not parse.
     """
     words = WORD.findall(PROGRAMS.get(program, program).lower())
-    if len(program) > MOST_CHARACTERS or sum(map(words.count, ("(", "not"))) > MOST_NESTED:
-        raise ProgramError(
-            f"A program has at most {MOST_CHARACTERS} characters and {MOST_NESTED} of “(” and "
-            "“not”: shorten it."
-        )
     expression, predicates = list[str](), dict[str, Evaluate]()
     try:
+        if len(program) > MOST_CHARACTERS or sum(map(words.count, ("(", "not"))) > MOST_NESTED:
+            limits = f"{MOST_CHARACTERS} characters or {MOST_NESTED} of “(” and “not”"
+            raise SyntaxError(f"it has more than {limits}")
         for is_sign, some in groupby(words, SIGNS.__contains__):
             if is_sign:
                 expression += map(SIGNS.__getitem__, some)
@@ -217,10 +214,8 @@ def parsed(program: str) -> Evaluate:
         return _evaluate(ast.parse(" ".join(expression), mode="eval").body, predicates)
     except SyntaxError as error:
         why = error.msg if "“" in error.msg else "a part or a parenthesis is missing"
-        name = cut(program, 60)
-        raise ProgramError(
-            f"The program “{name}” cannot be read: {why}. Use {PREDICATES}."
-        ) from None
+        refusal = f"The program “{cut(program, 60)}” cannot be read: {why}. Use {PREDICATES}."
+        raise ProgramError(refusal) from None
 
 
 def _predicate(phrase: str) -> Evaluate:

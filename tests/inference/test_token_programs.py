@@ -91,7 +91,7 @@ def test_numbers_of_a_program() -> None:
         "self and nearest key is first": "a part or a parenthesis is missing",
         "previous(0)": "no predicate",
         "decay(99999)": "no predicate",
-        "self " * 60: "at most 160 characters",
+        "self " * 60: "more than 160 characters",
         "(" * 13 + "self" + ")" * 13: "12 of “(” and “not”",
         "__import__('os')": "is no predicate",
     }.items(),

@@ -6,21 +6,13 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis import head_programs
 from explorer.analysis.head_programs import (
     DESCRIBED,
     LONGEST,
     MOST_LINES,
-    NO_LOSS,
     HeadPrograms,
     ProgramLines,
-    example_lines,
-    has_loss,
-    measure_programs,
-    n_described,
-    ranked,
-    read_lines,
-    replacement_cost,
-    replacement_curve,
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import follow, text_field
@@ -57,14 +49,14 @@ BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads,
 def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     """The mixture of every head, that of the chosen one, and the curve; returns the code."""
     opened, at = context.opened, context.choice
-    usual = "\n".join(example_lines(opened))
+    usual = "\n".join(head_programs.example_lines(opened))
     follow("program_lines", usual)
     with row, st.popover("Lines and your own program", icon=":material/tune:"):
         text = text_field("program_lines", usual, has_lines=True, height=220)
         own = text_field("head_program", placeholder="key is capital and before query").strip()
         st.caption(f"Up to {MOST_LINES} lines, {LONGEST} tokens each. A program: {PREDICATES}.")
     try:
-        lines = read_lines(opened, lines_in(text))
+        lines = head_programs.read_lines(opened, lines_in(text))
     except (ForwardPassError, TextError) as error:
         say(str(error))
         return None
@@ -77,7 +69,7 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
         opened,
         "programs",
         ("programs", lines.key, own),
-        lambda report: measure_programs(opened, lines, programs, report),
+        lambda report: head_programs.measure_programs(opened, lines, programs, report),
         cost=3 * tokens * opened.model.n_parameters,
         doing="Describing all heads",
     )
@@ -92,7 +84,7 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     rows = [
         {"head": f"{of.layer}.{of.head}", "mixture": mixture_words(of.mixture)}
         | {"overlap": of.overlap, "± over lines": of.spread}
-        for of in ranked(heads)
+        for of in head_programs.ranked(heads)
     ]
     table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
     return script(programs_code, opened, text, programs, at.layer, at.head)
@@ -118,8 +110,8 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
     cut = f" {lines.cut} lines are cut to {LONGEST} tokens." if lines.cut else ""
     st.caption(
         f"{MEANING} {lines.fitted} lines are fitted, {len(lines.ids) - lines.fitted} scored.{cut} "
-        f"{n_described(heads)} of {len(heads)} heads overlap by {DESCRIBED} or more; paler colours "
-        "overlap less."
+        f"{head_programs.n_described(heads)} of {len(heads)} heads overlap by {DESCRIBED} or more; "
+        "paler colours overlap less."
     )
 
 
@@ -142,13 +134,13 @@ def _draw_chosen(context: PageContext, lines: ProgramLines, of: HeadPrograms) ->
 
 def words_and_cost(opened: OpenModel, lines: ProgramLines, of: HeadPrograms) -> str:
     """The mixture, and what replacing the head costs, where that is quick or was measured."""
-    if not has_loss(opened):
+    if not head_programs.has_loss(opened):
         return of.in_words
     cost = measurement(
         opened,
         "program_cost",
         ("program cost", *lines.key, of),
-        lambda report: replacement_cost(opened, lines, of),
+        lambda report: head_programs.replacement_cost(opened, lines, of),
         cost=2 * _scored_once(opened, lines),
         doing="Replacing this head",
     )
@@ -163,14 +155,14 @@ def _scored_once(opened: OpenModel, lines: ProgramLines) -> int:
 
 def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadPrograms]) -> None:
     st.markdown("**Loss with heads replaced**")
-    if not has_loss(opened):
-        st.caption(NO_LOSS)
+    if not head_programs.has_loss(opened):
+        st.caption(head_programs.NO_LOSS)
         return
     curve = measurement(
         opened,
         "program_curve",
         ("program curve", *lines.key, tuple(heads)),
-        lambda report: replacement_curve(opened, lines, heads, report),
+        lambda report: head_programs.replacement_curve(opened, lines, heads, report),
         cost=16 * _scored_once(opened, lines),
         doing="Replacing more and more heads",
     )
@@ -183,7 +175,7 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
     ]
     drawn = lines_over_steps(rows, "loss in nats", "which", over="heads replaced", zero=False)
     chart(drawn, key="program_curve_chart", title="Loss with heads replaced", height=CURVE)
-    count, before = n_described(heads), curve[0][0]
+    count, before = head_programs.n_described(heads), curve[0][0]
     st.caption(
         f"Next-token loss on the scored lines, {three(before)} nats with no head replaced. With "
         f"the {count} heads that overlap by {DESCRIBED} or more replaced, it changes by "
@@ -192,7 +184,9 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
 
 
 def programs_code(opened: OpenModel, text: str, own: list[str], layer: int, head: int) -> None:
-    lines = read_lines(opened, lines_in(text))
-    heads = measure_programs(opened, lines, own)
+    lines = head_programs.read_lines(opened, lines_in(text))
+    heads = head_programs.measure_programs(opened, lines, own)
     chosen = heads[layer * lines.part.heads + head]
-    print(chosen.in_words, replacement_cost(opened, lines, chosen) if has_loss(opened) else "")
+    print(chosen.in_words)
+    if head_programs.has_loss(opened):
+        print(head_programs.replacement_cost(opened, lines, chosen))
