@@ -26,6 +26,7 @@ from explorer.inference.token_programs import (
     LineTokens,
     Mixture,
     ProgramError,
+    mixture_words,
     program_map,
 )
 from explorer.system.cooperative import interruptible
@@ -98,6 +99,12 @@ class HeadPrograms:
         shares = " + ".join(f"{share:.0%} `{program}`" for program, share in self.mixture)
         spread = "" if math.isnan(self.spread) else f" ± {three(self.spread)}"
         return f"{shares}, overlap {three(self.overlap)}{spread} on held-out lines"
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Of a chart or a table."""
+        words = mixture_words(self.mixture)
+        return {"program": self.mixture[0][0], "mixture": words, "overlap": self.overlap}
 
     @property
     def name(self) -> str:

@@ -1,7 +1,6 @@
 """Heads as points on two axes, coloured by layer, and as cells, coloured by their program."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 from explorer.charts.vega_lite import (
     MIDDLE,
@@ -10,14 +9,12 @@ from explorer.charts.vega_lite import (
     around_zero,
     category,
     chart,
-    finite,
     fixed,
     layer,
     number_line,
     quantity,
     text_line,
 )
-from explorer.inference.token_programs import Mixture, mixture_words
 
 NAMED, OTHERS = 9, "other programs"
 LEGEND = {"labelLimit": 320, "columns": 3, "symbolOpacity": 1, "symbolType": "square"}
@@ -59,20 +56,15 @@ def head_points(rows: Rows, titles: tuple[str, str], chosen: tuple[int, int]) ->
     )
 
 
-def program_grid(
-    heads: Sequence[tuple[str | int, int, Mixture, float]], down: str, across: str
-) -> Spec:
-    """A cell for each mixture and overlap at its place `down` and `across`.
+def program_grid(heads: Rows, down: str, across: str) -> Spec:
+    """A cell for each row, with a place `down` and `across`, a program, a mixture and an overlap.
 
-    The most frequent strongest programs have a colour each; a smaller overlap is paler.
+    The most frequent programs have a colour each; a smaller overlap is paler.
     """
-    counts = Counter(mixture[0][0] for _, _, mixture, _ in heads)
+    counts = Counter(row["program"] for row in heads)
     named = [program for program, _ in counts.most_common(NAMED)]
-    rows = [
-        {down: y, across: x, "mixture": mixture_words(mixture), "overlap": finite(overlap)}
-        | {"program": mixture[0][0] if mixture[0][0] in named else OTHERS}
-        for y, x, mixture, overlap in heads
-    ]
+    others = {"program": OTHERS}
+    rows = [row if row["program"] in named else {**row, **others} for row in heads]
     domain = [*named, *([OTHERS] if len(counts) > NAMED else [])]
     axis = {"labelAngle": 0, "labelOverlap": "greedy"}
     drawn = layer(

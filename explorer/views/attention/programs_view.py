@@ -25,7 +25,7 @@ from explorer.components.chart import chart
 from explorer.inference.core_edits import mixture_in_pass
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import is_cached
-from explorer.inference.token_programs import PREDICATES, mixture_words
+from explorer.inference.token_programs import PREDICATES
 from explorer.interventions.edits import ReplaceByProgram
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
@@ -82,8 +82,7 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
         using = sum(own in dict(head.mixture) for head in heads)
         st.text(f"Your program is in the mixtures of {using} of {len(heads)} heads.")
     rows = [
-        {"head": f"{of.layer}.{of.head}", "mixture": mixture_words(of.mixture)}
-        | {"overlap": of.overlap, "± over lines": of.spread}
+        {"head": f"{of.layer}.{of.head}"} | of.row | {"± over lines": of.spread}
         for of in head_programs.ranked(heads)
     ]
     table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
@@ -95,7 +94,7 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
     colours, overlaps = widgets.side_by_side(1, 1)
     with colours:
         title = map_title(at.called, at.part, "Strongest program of every head")
-        rows = [(of.layer, of.head, of.mixture, of.overlap) for of in heads]
+        rows = [{"layer": of.layer, "head": of.head} | of.row for of in heads]
         chart(program_grid(rows, "layer", "head"), key="program_grid", title=title, height=GRID)
     with overlaps:
         heads_grid(

@@ -134,7 +134,7 @@ def _draw_programs(chosen: InsideRun) -> Script | None:
     if steps is None:
         return None
     rows = [
-        (f"L{of.layer}H{of.head}", step, of.mixture, of.overlap)
+        {"head": f"L{of.layer}H{of.head}", "step": step} | of.row
         for step, heads in zip(chosen.steps, steps, strict=True)
         for of in heads
     ]
