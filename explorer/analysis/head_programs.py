@@ -55,7 +55,6 @@ SHARES_REPLACED = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 EXAMPLES, PASSAGE = 12, 156
 """Lines of the app, and the most characters of one from a play."""
 NO_LOSS = "This model predicts no next token, so there is no loss to measure."
-Report = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +260,7 @@ def measure_programs(
     opened: OpenModel,
     lines: ProgramLines,
     own: Iterable[str] = (),
-    report: Report = lambda share: None,
+    report: Callable[[float], None] = lambda share: None,
 ) -> tuple[HeadPrograms, ...]:
     """The mixture and the overlap of every head; `own` are programs besides those of the app.
 
@@ -333,7 +332,7 @@ def replacement_curve(
     opened: OpenModel,
     lines: ProgramLines,
     heads: Iterable[HeadPrograms],
-    report: Report = lambda share: None,
+    report: Callable[[float], None] = lambda share: None,
 ) -> dict[int, tuple[float, float]]:
     """By the number of heads replaced, two losses: with the best described as their mixtures, and
     with as many random heads, the same at each call, as a uniform map; costs two passes for each.

@@ -197,4 +197,5 @@ def lines_over_steps(
         **colour_and_dash(of, legend={"columns": LEGEND_COLUMNS, "labelLimit": WIDEST_LINE_NAME}),
         tooltip=[text_line(of), number_line(over, places=0), number_line("value")],
     )
-    return chart(vertical_rule(x, rule_at), lines)
+    rule = [] if rule_at is None else [vertical_rule(x, rule_at)]
+    return chart(*rule, lines)
