@@ -8,7 +8,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from explorer.analysis import head_programs
-from explorer.analysis.head_programs import DESCRIBED, LONGEST, MOST_LINES
+from explorer.analysis.head_programs import DESCRIBED, LONGEST
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.vega_lite import finite
 from explorer.commands.training_commands import read_bytes
@@ -20,7 +20,9 @@ from explorer.text.number_format import signed, three
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
-    lines = f"a text; its first {MOST_LINES} lines are read, and {LONGEST} tokens of each"
+    lines = (
+        f"a text; its first {head_programs.MOST_LINES} lines are read, and {LONGEST} tokens of each"
+    )
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help=lines)
     own = "your own, such as 'key is capital and before query'; repeatable"
     parser.add_argument("--program", action="append", default=[], metavar="TEXT", help=own)

@@ -9,14 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis.circuits.top_lines import tokenize_lines
-from explorer.analysis.logit_attribution import contributions, direct_logits
-from explorer.analysis.neurons import (
-    line_activations,
-    neuron_rows,
+from explorer.analysis.circuits.top_lines import largest_lines, neuron_activations, tokenize_lines
+from explorer.analysis.logit_attribution import (
+    contributions,
+    direct_logits,
     neuron_strengths,
     promoted_logits,
-    top_lines_of,
 )
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.edited_pass import run_edited, why_not_applicable
@@ -57,29 +55,29 @@ def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, nam
         norms = torch.stack([down.weight[:, n].norm() for n in everything])
         strengths = neuron_strengths(opened.model, stack, LAYER, activations)
         assert_close_to(strengths, activations.abs() * norms)
-        assert torch.equal(neuron_rows(opened.model, stack, LAYER)[NEURON], down.weight[:, NEURON])
 
 
 def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
     opened = opened_of(tmp_path, "gated")
     text, shares = tokenize_lines(opened, LINES), list[float]()
-    measured = line_activations(opened, text, LAYER, shares.append)
+    measured = neuron_activations(opened, text.rows, LAYER, shares.append)
     expected = []
     for line in LINES:
         alone = hidden_of(run_text(opened, line), "decoder")[1:, NEURON]  # the first does not count
         place = int((-alone).argmax())
         expected.append((float(alone[place]), place + 1))
-    best = top_lines_of(measured, NEURON, -1.0, 3)
+    values, places = (of[1, :, NEURON] for of in measured)
+    best = largest_lines(values, places, 3)
     negative = [line for line in range(3) if expected[line][0] < 0]
     assert [top.line for top in best] == sorted(negative, key=lambda line: expected[line][0])
     assert negative
     for top in best:
         value, place = expected[top.line]
-        assert top.value == pytest.approx(value)
+        assert top.value == pytest.approx(-value)
         assert top.token == place
     assert shares[-1] == 1
-    nothing = torch.zeros(2, 3, 9), torch.zeros(2, 3, 9)
-    assert not top_lines_of(nothing, NEURON, 1.0, 3), "a neuron that never fires has no lines"
+    nothing = torch.zeros(3)
+    assert not largest_lines(nothing, nothing, 3), "a neuron that never fires has no lines"
 
 
 @contextmanager

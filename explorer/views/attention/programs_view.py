@@ -33,7 +33,7 @@ from explorer.text.number_format import signed, three
 from explorer.views.attention.rollout_and_flow import is_self_attention
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.edit_history import draw_edit_link
+from explorer.views.shared.edit_history import link_with_edit
 from explorer.views.shared.heads_grid import heads_grid
 from explorer.views.shared.measurement import measurement
 from explorer.views.shared.tables import table
@@ -121,7 +121,7 @@ def _draw_chosen(context: PageContext, lines: ProgramLines, of: HeadPrograms) ->
     st.markdown(f"**{where}** · {words_and_cost(context.opened, lines, of)}")
     mixture = tuple((program, round(share, 3)) for program, share in of.mixture)
     edit = ReplaceByProgram(*at.place, mixture)
-    draw_edit_link(edit, "Replace the head by its programs")
+    link_with_edit("Replace the head by its programs", edit)
     own, other = widgets.side_by_side(1, 1)
     with own:
         widgets.draw_map(forward, *at.place, "head_beside_programs", title, MAPS)
