@@ -180,6 +180,7 @@ def lines_over_steps(
     rule_at: int | None = None,
     over: str = "step",
     zero: bool = True,
+    ticks: Sequence[int] = STEP_TICKS,
 ) -> Spec:
     """A line for each name, on an axis with `zero`; a row has a step, a name and a value.
 
@@ -187,7 +188,7 @@ def lines_over_steps(
     """
     values = [value for _, _, value in rows if math.isfinite(value)] or [0.0]
     low, high = around_zero(values) if zero else (min(values), max(values))
-    axis = {"values": STEP_TICKS, "labelExpr": WHOLE_STEPS}
+    axis = {"values": [*ticks], "labelExpr": WHOLE_STEPS}
     x = quantity(over, title=over, axis=axis, scale={"type": "symlog", "nice": False})
     lines = layer(
         {"type": "line", "point": {"size": 22}},

@@ -172,7 +172,8 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
         for count, losses in curve.items()
         for which, loss in zip((BY_PROGRAM, BY_UNIFORM), losses, strict=True)
     ]
-    drawn = lines_over_steps(rows, "loss in nats", "which", over="heads replaced", zero=False)
+    over, ticks = "heads replaced", [*curve]
+    drawn = lines_over_steps(rows, "loss in nats", "which", over=over, zero=False, ticks=ticks)
     chart(drawn, key="program_curve_chart", title="Loss with heads replaced", height=CURVE)
     count, before = head_programs.n_described(heads), curve[0][0]
     st.caption(
