@@ -153,9 +153,10 @@ class Replace:
 
     site: str
     value: Tensor
+    head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        return fit(self.value, value, self.site)
+        return _in_head(self.head, fit(self.value, value, self.site), value, self.site)
 
 
 def _in_head(head: int | None, changed: Tensor, value: Tensor, site: str) -> Tensor:

@@ -5,6 +5,7 @@ added to a chart on screen and it is not drawn again. The axes are fixed before 
 nothing moves while points arrive.
 """
 
+import math
 from collections.abc import Sequence
 
 from explorer.charts.vega_lite import (
@@ -173,21 +174,29 @@ def rate_table(rates: Sequence[Point]) -> dict[str, list[float]]:
 
 
 def lines_over_steps(
-    rows: Sequence[tuple[int, str, float]], unit: str, of: str = "name", rule_at: int | None = None
+    rows: Sequence[tuple[int, str, float]],
+    unit: str,
+    of: str = "name",
+    rule_at: int | None = None,
+    over: str = "step",
+    zero: bool = True,
+    ticks: Sequence[int] = STEP_TICKS,
 ) -> Spec:
-    """A line for each name, on an axis with zero; a row has a step, a name and a value.
+    """A line for each name, on an axis with `zero`; a row has a step, a name and a value.
 
-    `of` is the heading of the names; a rule marks the step `rule_at`.
+    `of` is the heading of the names, `over` that of the steps; a rule marks the step `rule_at`.
     """
-    low, high = around_zero(value for _, _, value in rows)
-    axis = {"values": STEP_TICKS, "labelExpr": WHOLE_STEPS}
-    x = quantity("step", title="step", axis=axis, scale={"type": "symlog", "nice": False})
+    values = [value for _, _, value in rows if math.isfinite(value)] or [0.0]
+    low, high = around_zero(values) if zero else (min(values), max(values))
+    axis = {"values": [*ticks], "labelExpr": WHOLE_STEPS}
+    x = quantity(over, title=over, axis=axis, scale={"type": "symlog", "nice": False})
     lines = layer(
         {"type": "line", "point": {"size": 22}},
-        [{"step": step, of: name, "value": finite(value)} for step, name, value in rows],
+        [{over: step, of: name, "value": finite(value)} for step, name, value in rows],
         x=x,
         y=quantity("value", title=unit, scale=fixed(low, high if high > low else 1.0)),
         **colour_and_dash(of, legend={"columns": LEGEND_COLUMNS, "labelLimit": WIDEST_LINE_NAME}),
-        tooltip=[text_line(of), number_line("step", places=0), number_line("value")],
+        tooltip=[text_line(of), number_line(over, places=0), number_line("value")],
     )
-    return chart(vertical_rule(x, rule_at), lines)
+    rule = [] if rule_at is None else [vertical_rule(x, rule_at)]
+    return chart(*rule, lines)

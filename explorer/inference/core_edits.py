@@ -128,33 +128,22 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             return core.Add(
                 f"{stack}.{layer}.resid_post", steering_direction(opened, edit), strength
             )
-        case edits.ReplaceByProgram(layer=layer, head=head, mixture=mixture):
-            line = LineTokens.of(forward.columns(edit.part), forward.text, forward.pair)
+        case edits.ReplaceByProgram(head=head):
             try:
-                replaced = mixture_map(mixture, line, forward.mask(edit.part, layer))
+                return core.Replace(f"{at}.weights", mixture_in_pass(forward, edit), head)
             except ProgramError as error:
                 raise NotApplicableError(str(error)) from error
-            return ReplaceMaps(f"{at}.weights", (head,), replaced)
     raise NotApplicableError("A token is replaced before the pass.")
+
+
+def mixture_in_pass(forward: ForwardPass, edit: edits.ReplaceByProgram) -> Tensor:
+    """The map of the programs on the text of a pass, (q, k)."""
+    line = LineTokens.of(forward.columns(edit.part), forward.text, forward.pair)
+    return mixture_map(edit.mixture, line, forward.mask(edit.part, edit.layer))
 
 
 def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:
     return core.Mean(where, head) if to == "mean" else core.Scale(where, head=head)
-
-
-@dataclass(frozen=True, eq=False)
-class ReplaceMaps:
-    """Other maps (b or 1, n, q, k) in these n heads of the weights (b, h, q, k)."""
-
-    site: str
-    heads: tuple[int, ...]
-    maps: Tensor
-
-    def __call__(self, value: Tensor) -> Tensor:
-        core.check_index("head", max(self.heads), value.shape[1], self.site)
-        changed = value.clone()
-        changed[:, self.heads] = core.fit(self.maps, value[:, self.heads], self.site)
-        return changed
 
 
 @dataclass(frozen=True)

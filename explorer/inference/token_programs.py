@@ -6,16 +6,17 @@ weights over the keys: `and` multiplies them, `or` takes the larger, `not` subtr
 parsed, and nothing of it runs as code. Shapes: q queries and k keys among t tokens.
 """
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import lru_cache, reduce
+from itertools import groupby
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from explorer.inference.program_list import PROGRAMS
 from explorer.text.checked_text import ForwardPassError
 from explorer.text.token import Token
 from explorer.text.visible_text import cut
@@ -49,19 +50,18 @@ class LineTokens:
     def of(cls, tokens: Sequence[Token], text: str, pair: str = "") -> "LineTokens":
         """The tokens of a text or a pair; a word ends where letters and digits do."""
         cuts = [(pair if token.second else text)[token.start : token.end] for token in tokens]
-        word = [0]
-        for at, (left, right) in enumerate(pairwise(tokens), 1):
-            both = not (left.special or right.special) and (cuts[at - 1] + cuts[at]) != ""
+        word, words = list[int](), list[str]()
+        for at, token in enumerate(tokens):
+            left = tokens[at - 1]
             inside = cuts[at - 1][-1:].isalnum() and cuts[at][:1].isalnum()
-            touch = right.start < left.end or (right.start == left.end and inside)
-            word.append(word[-1] + (not (both and touch and left.second == right.second)))
-        words = [""] * (word[-1] + 1)
-        for number, some in zip(word, cuts, strict=True):
-            words[number] += some.strip().lower()
-        special = torch.tensor([token.special for token in tokens], dtype=torch.bool)
-        ids, places = torch.tensor([token.id for token in tokens]), torch.tensor(word)
-        characters = tuple(some.strip(" ") for some in cuts)
-        return cls(ids, characters, places, tuple(words[number] for number in word), special)
+            touch = token.start < left.end or (token.start == left.end and inside)
+            goes_on = at and touch and not left.special and left.second == token.second
+            words += [] if goes_on and not token.special else [""]
+            words[-1] += cuts[at].strip().lower()
+            word.append(len(words) - 1)
+        ids, special = torch.tensor([[token.id, token.special] for token in tokens]).unbind(-1)
+        characters, of_tokens = (cut.strip(" ") for cut in cuts), (words[at] for at in word)
+        return cls(ids, tuple(characters), torch.tensor(word), tuple(of_tokens), special.bool())
 
     @property
     def distance(self) -> Tensor:
@@ -88,20 +88,15 @@ class LineTokens:
                     pairs[left, at] = pairs[at, left] = True
         return pairs
 
+    def sentence_starts(self) -> Tensor:
+        """Whether each token is the first of a sentence, (t,)."""
+        ends = self.kind("end of sentence")
+        return pad((ends | self.special)[:-1], (1, 0), value=True) & ~ends
+
     def kind(self, name: str) -> Tensor:
         """Whether each token is of this kind, (t,)."""
-        match name:
-            case "special":
-                return self.special
-            case "repeated":
-                return self.same().tril(-1).any(-1)
-            case "first" | "last":
-                return torch.arange(len(self.ids)) == (0 if name == "first" else len(self.ids) - 1)
-            case "start of word":
-                return self.word != torch.cat([self.word[:1] - 1, self.word[:-1]])
-            case "start of sentence":
-                ends = self.kind("end of sentence")
-                return torch.cat([ends.new_ones(1), (ends | self.special)[:-1]]) & ~ends
+        if name in PLACES:
+            return PLACES[name](self)
         some = self.words if name in ("content", "function") else self.characters
         return torch.tensor([*map(KINDS[name], some)]) & ~self.special
 
@@ -117,7 +112,15 @@ KINDS: dict[str, Callable[[str], bool]] = {
     "function": FUNCTION_WORDS.__contains__,
     "opening": OPENING.__contains__,
 }
-ALL_KINDS = (*KINDS, "special", "repeated", "first", "last", "start of word", "start of sentence")
+PLACES: dict[str, Callable[[LineTokens], Tensor]] = {
+    "special": lambda line: line.special,
+    "repeated": lambda line: line.same().tril(-1).any(-1),
+    "first": lambda line: torch.arange(len(line.ids)) == 0,
+    "last": lambda line: torch.arange(len(line.ids)) == len(line.ids) - 1,
+    "start of word": lambda line: line.word.diff(prepend=line.word[:1] - 1) > 0,
+    "start of sentence": LineTokens.sentence_starts,
+}
+ALL_KINDS = (*KINDS, *PLACES)
 RELATIONS: dict[str, Callable[[LineTokens], Tensor]] = {
     "any": lambda line: torch.ones_like(line.distance),
     "self": lambda line: line.distance == 0,
@@ -142,17 +145,52 @@ PREDICATES = (
     f"{', '.join(f'{name}(n)' for name in SIZED)}; joined by and, or, not, nearest, else and "
     "parentheses"
 )
+_LIST = """
+self | previous(1) | previous(2) | previous(3) | next(1) | next(2) | decay(1) | decay(2) | decay(5)
+decay(10) | decay(20) | within(4) | this word: same word | previous word | matching bracket
+first: key is first | last: key is last | uniform: any
+decay(2), not self: decay(2) and not self
+uniform or sink(20): any or sink(20) | uniform or sink(60): any or sink(60)
+decay(5) or sink(5) | decay(20) or sink(20)
+same token, last: nearest same token and before query
+same token, all: same token or self
+token after the last same token: nearest after same token and before query
+token after the last same token, else uniform: nearest after same token and before query else any
+token after any same token: after same token and before query
+token after any same token, else uniform: after same token and before query else any
+token after any same token or sink(5): (after same token and before query) or sink(5)
+last punctuation: nearest key is punctuation and not after query
+last end of sentence: nearest key is end of sentence and not after query
+last newline: nearest key is newline and not after query
+start of the word: nearest key is start of word and not after query
+start of the sentence: nearest key is start of sentence and not after query
+starts of recent words or sink(5): (key is start of word and decay(10)) or sink(5)
+this sentence: same sentence | this sentence or sink(20): same sentence or sink(20)
+content words: key is content | last content word: nearest key is content and before query
+recent content words: key is content and decay(5) | function words: key is function
+last function word: nearest key is function and before query
+capitals: key is capital | last capital: nearest key is capital and before query
+numbers: key is number | last open bracket: nearest key is opening and before query
+punctuation: key is punctuation | special tokens: key is special | repeated tokens: key is repeated
+"""
+_PAIRS = [one.partition(": ") for one in _LIST.strip().replace("\n", " | ").split(" | ")]
+PROGRAMS = {name: text or name for name, _, text in _PAIRS}
+NAMES = {
+    "previous(1)": "previous-token head",
+    "same token": "duplicate-token head",
+    "token after": "induction head",
+}
+"""What a head is called whose strongest program begins so. Other programs give it no name.
+
+Source: In-context Learning and Induction Heads (Olsson et al. 2022); Interpretability in the Wild
+(Wang et al. 2022), section 3.
+"""
 Mixture = tuple[tuple[str, float], ...]
 """Programs and their shares, the largest first: names of `PROGRAMS`, or texts of the grammar."""
 Evaluate = Callable[[LineTokens, Tensor], Tensor]
 WORD = re.compile(r"[a-z]+\(\s*[0-9]+\s*\)|[()]|[^\s()]+")
-JOINING: tuple[dict[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
-    {"else": lambda one, other: torch.where(one.sum(-1, keepdim=True) > 0, one, other)},
-    {"or": torch.maximum},
-    {"and": torch.mul},
-)
-"""What joins two programs, the loosest first."""
-RESERVED = ("else", "or", "and", "not", "nearest", "(", ")")
+SIGNS = {"else": "or", "nearest": "not", "or": "|", "and": "&", "not": "~", "(": "(", ")": ")"}
+"""Operators of Python that bind in the same order: it parses a program, but never runs it."""
 
 
 @lru_cache(maxsize=512)
@@ -161,84 +199,62 @@ def parsed(program: str) -> Evaluate:
 
     ProgramError says why it does not parse.
     """
-    words = WORD.findall(program.lower())
-    if len(program) > MOST_CHARACTERS or sum(map(words.count, ("(", "not"))) > MOST_NESTED:
-        raise ProgramError(
-            f"A program has at most {MOST_CHARACTERS} characters and {MOST_NESTED} of “(” and "
-            "“not”: shorten it."
-        )
-    parser = _Parser(program, words)
-    evaluate = parser.joined()
-    if parser.words:
-        raise parser.error(f"“{cut(parser.words[0], 20)}” is not expected there")
-    return evaluate
+    words = WORD.findall(PROGRAMS.get(program, program).lower())
+    expression, predicates = list[str](), dict[str, Evaluate]()
+    try:
+        if len(program) > MOST_CHARACTERS or sum(map(words.count, ("(", "not"))) > MOST_NESTED:
+            limits = f"{MOST_CHARACTERS} characters or {MOST_NESTED} of “(” and “not”"
+            raise SyntaxError(f"it has more than {limits}")
+        for is_sign, some in groupby(words, SIGNS.__contains__):
+            if is_sign:
+                expression += map(SIGNS.__getitem__, some)
+            else:
+                expression.append(f"p{len(predicates)}")
+                predicates[expression[-1]] = _predicate(" ".join(some))
+        return _evaluate(ast.parse(" ".join(expression), mode="eval").body, predicates)
+    except SyntaxError as error:
+        why = error.msg if "“" in error.msg else "a part or a parenthesis is missing"
+        refusal = f"The program “{cut(program, 60)}” cannot be read: {why}. Use {PREDICATES}."
+        raise ProgramError(refusal) from None
 
 
-class _Parser:
-    """Takes words from the front; `joined` is the rule to begin with."""
+def _predicate(phrase: str) -> Evaluate:
+    side, _, kind = phrase.partition(" is ")
+    if (relation := RELATIONS.get(phrase.removeprefix("key "))) is not None:
+        return lambda line, visible: relation(line).float()
+    if side in ("key", "query") and kind in ALL_KINDS:
+        turned = (0, 1) if side == "key" else (1, 0)
+        return lambda line, visible: line.kind(kind).float().expand(visible.shape).permute(turned)
+    sized = re.fullmatch(r"([a-z]+)\(\s*([0-9]{1,4})\s*\)", phrase)
+    if sized and sized[1] in SIZED and (n := int(sized[2])):
+        of = SIZED[sized[1]]
+        return lambda line, visible: of(line.distance, n).float()
+    raise SyntaxError(f"“{cut(phrase, 40)}” is no predicate")
 
-    def __init__(self, program: str, words: list[str]) -> None:
-        self._program, self.words = program, words
 
-    def error(self, why: str) -> ProgramError:
-        name = cut(self._program, 60)
-        return ProgramError(f"The program “{name}” cannot be read: {why}. Use {PREDICATES}.")
-
-    def _next_is(self, *some: str) -> bool:
-        return bool(self.words) and self.words[0] in some
-
-    def joined(self, level: int = 0) -> Evaluate:
-        """Programs joined at this level of `JOINING`, or more tightly."""
-        if level == len(JOINING):
-            return self._one()
-        if level == 1 and self._next_is("nearest"):
-            self.words.pop(0)
-            of = self.joined(level)
+def _evaluate(node: ast.expr, predicates: dict[str, Evaluate]) -> Evaluate:
+    """The function of a node; SyntaxError for one that is no operator of `SIGNS`."""
+    match node:
+        case ast.Name(id=name):
+            return predicates[name]
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            of = _evaluate(operand, predicates)
+            return lambda line, visible: 1 - of(line, visible)
+        case ast.UnaryOp(operand=operand):
+            of = _evaluate(operand, predicates)
             return lambda line, visible: _nearest(of(line, visible) * visible, line.distance)
-        left = self.joined(level + 1)
-        while self._next_is(*JOINING[level]):
-            how = JOINING[level][self.words.pop(0)]
-            left = _both(how, left, self.joined(level + 1))
-        return left
-
-    def _one(self) -> Evaluate:
-        if self._next_is("not"):
-            self.words.pop(0)
-            other = self._one()
-            return lambda line, visible: 1 - other(line, visible)
-        if self._next_is("("):
-            self.words.pop(0)
-            inner = self.joined()
-            if not self._next_is(")"):
-                raise self.error("a parenthesis is not closed")
-            self.words.pop(0)
-            return inner
-        phrase = []
-        while self.words and not self._next_is(*RESERVED):
-            phrase.append(self.words.pop(0))
-        return self._predicate(" ".join(phrase))
-
-    def _predicate(self, phrase: str) -> Evaluate:
-        side, _, kind = phrase.partition(" is ")
-        if (relation := RELATIONS.get(phrase.removeprefix("key "))) is not None:
-            return lambda line, visible: relation(line).float()
-        if side in ("key", "query") and kind in ALL_KINDS:
-            turn = side == "query"
-            return lambda line, visible: _square(line.kind(kind).float(), turn)
-        sized = re.fullmatch(r"([a-z]+)\(\s*([0-9]{1,4})\s*\)", phrase)
-        if sized and sized[1] in SIZED and (n := int(sized[2])):
-            of = SIZED[sized[1]]
-            return lambda line, visible: of(line.distance, n).float()
-        raise self.error(f"“{cut(phrase, 40)}” is no predicate" if phrase else "a part is missing")
+        case ast.BinOp(left=left, right=right):
+            how = torch.mul if isinstance(node.op, ast.BitAnd) else torch.maximum
+            one, other = _evaluate(left, predicates), _evaluate(right, predicates)
+            return lambda line, visible: how(one(line, visible), other(line, visible))
+        case ast.BoolOp(values=values):
+            some = [_evaluate(value, predicates) for value in values]
+            return lambda line, visible: reduce(_else, [of(line, visible) * visible for of in some])
+    raise SyntaxError("")
 
 
-def _square(of: Tensor, turn: bool) -> Tensor:
-    square = of.expand(len(of), len(of))
-    return square.mT if turn else square
-
-
-def _both(how: Callable[[Tensor, Tensor], Tensor], left: Evaluate, right: Evaluate) -> Evaluate:
-    return lambda line, visible: how(left(line, visible) * visible, right(line, visible) * visible)
+def _else(one: Tensor, other: Tensor) -> Tensor:
+    return torch.where(one.sum(-1, keepdim=True) > 0, one, other)
 
 
 def _nearest(weights: Tensor, distance: Tensor) -> Tensor:
@@ -262,5 +278,8 @@ def program_map(program: str, line: LineTokens, visible: Tensor) -> Tensor:
 
 def mixture_map(mixture: Mixture, line: LineTokens, visible: Tensor) -> Tensor:
     """The sum of the maps of programs times their shares, (q, k)."""
-    maps = [share * program_map(PROGRAMS.get(name, name), line, visible) for name, share in mixture]
-    return torch.stack(maps).sum(0)
+    return torch.stack([share * program_map(of, line, visible) for of, share in mixture]).sum(0)
+
+
+def mixture_words(mixture: Mixture) -> str:
+    return " + ".join(f"{share:.0%} {cut(program, 60)}" for program, share in mixture)

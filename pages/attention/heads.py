@@ -27,13 +27,13 @@ from explorer.views.shared import widgets
 SIDES = {
     "Finder": head_finder.draw_finder,
     "Similarity": head_finder.draw_similarity,
+    "Programs": programs_view.draw_programs,
+    "Sinks": sinks_view.draw_sinks,
     "Map of heads": head_finder.draw_scatter,
     "Distribution": weight_distribution_view.draw_distribution,
-    "Sinks": sinks_view.draw_sinks,
     "Rollout": rollout_and_flow.draw_rollout,
     "Flow": rollout_and_flow.draw_flow,
     "Attribution": token_attribution_view.draw_attribution,
-    "Programs": programs_view.draw_programs,
 }
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),

@@ -12,13 +12,14 @@ import torch
 from explorer.__main__ import main
 from explorer.analysis import head_programs
 from explorer.analysis.head_programs import (
+    fit,
     has_loss,
     loss_with,
     measure_programs,
+    overlap,
     read_lines,
     replacement_curve,
 )
-from explorer.analysis.program_mixtures import SetsOfPrograms, overlap
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.token_programs import ProgramError
 from explorer.text import character_tokenizer
@@ -72,12 +73,12 @@ def test_planted_heads_are_found_as_their_programs(opened: OpenModel) -> None:
 
 def test_the_fit_has_the_least_squared_error_of_any_three(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"COMPARED": 1, "SIMPLER": 0.0, "SMALLEST_SHARE": 0.0}.items():
-        monkeypatch.setattr(f"explorer.analysis.program_mixtures.{name}", value)
+        monkeypatch.setattr(f"explorer.analysis.head_programs.{name}", value)
     generator = torch.Generator().manual_seed(3)
     maps = torch.rand(6, 40, generator=generator)
     heads = torch.rand(3, 6, generator=generator).square() @ maps
     sets = [some for size in (1, 2, 3) for some in combinations(range(6), size)]
-    for weights, row in zip(heads, SetsOfPrograms.of(maps).fit(heads), strict=True):
+    for weights, row in zip(heads, fit(maps, heads), strict=True):
         columns = weights[:, None]
         fits = [torch.linalg.lstsq(maps[list(some)].T, columns, driver="gels") for some in sets]
         best = min(fits, key=lambda of: float(of.residuals) if of.solution.min() > 0 else torch.inf)
@@ -91,20 +92,22 @@ def test_the_loss_is_that_of_the_core_with_the_maps_put_in(opened: OpenModel) ->
 
     def loss(is_uniform: bool) -> float:
         losses = []
-        for row in lines.rows[lines.fitted :]:
-            ids = torch.tensor([[token.id for token in row]])
-            visible = torch.ones(len(row), len(row)).tril()
+        for row in lines.tokens[lines.fitted :]:
+            ids = row.ids[None]
+            visible = torch.ones(ids.shape[1], ids.shape[1]).tril()
             uniform = visible / visible.sum(-1, keepdim=True)
             edits = [Replace(f"decoder.{at}.self_attn.weights", uniform) for at in range(2)]
             passed = trace(opened.model, ids, sites=(), edits=edits if is_uniform else [])
-            losses += (-passed.output.log_softmax(-1)[0, range(len(row) - 1), ids[0, 1:]]).tolist()
+            losses += (
+                -passed.output.log_softmax(-1)[0, range(ids.shape[1] - 1), ids[0, 1:]]
+            ).tolist()
         return sum(losses) / len(losses)
 
     assert loss_with(opened, lines, ()) == pytest.approx(loss(False), rel=1e-4)
     curve = replacement_curve(opened, lines, heads)
-    assert [point.heads for point in curve] == [0, 1, 2]
-    assert curve[-1].loss_random == pytest.approx(loss(True), rel=1e-4)
-    assert curve[-1].loss == pytest.approx(loss(False), abs=0.02)
+    assert [*curve] == [0, 1, 2]
+    assert curve[2][1] == pytest.approx(loss(True), rel=1e-4)
+    assert curve[2][0] == pytest.approx(loss(False), abs=0.02)
 
 
 def test_bad_lines_and_models_are_refused_in_one_sentence(

@@ -16,7 +16,7 @@ from explorer.charts.circuit_charts import (
     edge_cut_curves,
     steering_chart,
 )
-from explorer.charts.clickable_charts import head_points
+from explorer.charts.head_charts import head_points, program_grid
 from explorer.charts.network import Stroke, network
 from explorer.charts.position_curves import (
     distance_curve,
@@ -51,6 +51,11 @@ CHARTS: dict[str, dict[str, Any]] = {
     "network": network((9, 9), [Stroke([(0, 0)], "k", 2)], [], [], {"k": LIGHT.text}, ["k"]),
     "all zero bars": score_bars(["a"], [0.0]),
     "heads": head_points([{"layer": 1, "head": 0, "x": 0.5, "y": 2.0}], ("a", "b"), (1, 0)),
+    "programs": program_grid(
+        [{"layer": 0, "head": 0, "program": "self", "mixture": "100% self", "overlap": 0.5}],
+        "layer",
+        "head",
+    ),
     "no heads": head_points([], ("a", "b"), (0, 0)),
     "waves": wave_curves(ROWS),
     "waves without numbers": wave_curves([ROWS[0], ROWS[1] | {"value": NAN}]),

@@ -5,9 +5,9 @@ import re
 import pytest
 import torch
 
-from explorer.inference.program_list import PROGRAMS
 from explorer.inference.token_programs import (
     ALL_KINDS,
+    PROGRAMS,
     LineTokens,
     ProgramError,
     mixture_map,
@@ -77,13 +77,15 @@ def test_numbers_of_a_program() -> None:
 
 
 REFUSED = {
-    "": "a part is missing",
+    "": "a part or a parenthesis is missing",
     "key is": "“key is” is no predicate",
-    "key is capital and": "a part is missing",
-    "(key is capital": "a parenthesis is not closed",
-    "key is capital)": "“)” is not expected there",
+    "key is capital and": "a part or a parenthesis is missing",
+    "(key is capital": "a part or a parenthesis is missing",
+    "key is capital)": "a part or a parenthesis is missing",
+    "self (key is first)": "a part or a parenthesis is missing",
+    "self and nearest key is first": "a part or a parenthesis is missing",
     "previous(0)": "no predicate",
-    "self " * 60: "at most 160 characters",
+    "self " * 60: "more than 160 characters",
     "(" * 13 + "self" + ")" * 13: "12 of “(” and “not”",
     "__import__('os')": "is no predicate",
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from urllib.parse import parse_qs
 
 import pytest
 import torch
@@ -154,19 +155,23 @@ def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> 
     assert "Your program is in the mixtures of" in said(at)
     header, _ = sent(at, "program_overlaps")
     assert header["high"] == 1.0
-    at = press(at, "replace_map")
-    history, _ = from_address(str(at.text_input(key="edits").value))
+    (link,) = (one.proto for one in at.get("page_link") if "Replace the head" in one.proto.label)
+    (edits,) = parse_qs(link.query_string)["edits"]
+    history, _ = from_address(edits)
     mixture = tuple((name, round(share, 3)) for name, share in heads[6].mixture)
     assert history.active == (ReplaceByProgram("decoder.self_attn", 1, 2, mixture),)
+    at = apps.page("experiments/interventions", model="letters", edits=edits)
     assert "map replaced by" in said(at)
 
 
 def test_programs_say_what_they_cannot_describe() -> None:
+    at = page(side="Programs", model="translation", part="Cross")
+    assert "Programs describe Encoder self-attention here" in said(at)
+    assert "map_of_programs" in views(press(at, "follow_Encoder"))
     for address, why in (
         ({"program_lines": "the cat sat\na"}, "Line 2 has"),
         ({"program_lines": "the cat sat"}, "Give at least two lines"),
         ({"head_program": "key is blue"}, "“key is blue” is no predicate"),
-        ({"model": "translation", "part": "Cross"}, "choose Encoder under Attention"),
         ({"model": "reviews"}, "This model predicts no next token"),
     ):
         assert why in said(page(**{"model": "letters", "side": "Programs", **address}))

@@ -103,6 +103,12 @@ def test_too_long_a_training_is_not_made(trained: Run, monkeypatch: pytest.Monke
     assert values(at)["gradient norm"] == three(norms[3])
 
 
+def test_programs_are_fitted_at_every_snapshot(trained: Run) -> None:
+    metric = {"inside_view": "Head scores", "scores_metric": "Strongest program"}
+    at = apps.page(PAGE, run=trained.name, **metric)
+    assert "fitted at every snapshot on 8 lines" in apps.said(at)
+
+
 def test_every_stage_and_an_example_are_drawn_and_what_is_too_much_is_said(trained: Run) -> None:
     at = apps.page(PAGE, run=trained.name, update_after="0", update_example="2")
     seen = set()

@@ -28,8 +28,8 @@ from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.clickable_charts import head_points
 from explorer.charts.figure_data import WINDOW
+from explorer.charts.head_charts import head_points
 from explorer.components import events
 from explorer.components.chart import chart
 from explorer.components.picker import RankedHead, cells, ranked

@@ -156,14 +156,18 @@ ONE_STACK = (
 )
 
 
-def is_self_attention(context: PageContext, otherwise: str = ONE_STACK) -> bool:
-    """Whether it is chosen; `otherwise` is said, with a button for each that could be chosen."""
-    if context.part.name.endswith("self_attn"):
+def is_self_attention(context: PageContext, otherwise: str = ONE_STACK, only: str = "") -> bool:
+    """Whether it is chosen, and the part `only`, if that is named.
+
+    If not, `otherwise` is said, with a button for each part that could be chosen.
+    """
+    names = (only,) if only else ("encoder.self_attn", "decoder.self_attn")
+    if context.part.name in names:
         return True
     say(otherwise)
     with st.container(horizontal=True):
         for part in context.forward.parts:
-            if part.name.endswith("self_attn"):
+            if part.name in names:
                 st.button(
                     part.title,
                     key=f"follow_{part.title}",

@@ -29,8 +29,8 @@ from explorer.app.controls import one_of, token_names
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.catalog.opened_model import OpenModel
-from explorer.charts.clickable_charts import source_bars
 from explorer.charts.figure_data import WINDOW
+from explorer.charts.head_charts import source_bars
 from explorer.components.chart import chart
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass

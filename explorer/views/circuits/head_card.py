@@ -46,7 +46,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, in_quotes, literal
-from explorer.views.attention.programs_view import measured_cost
+from explorer.views.attention.programs_view import words_and_cost
 from explorer.views.attention.score_sources_view import HeadCell, draw_why
 from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
@@ -158,8 +158,8 @@ def draw_head_card(context: PageContext, question: Question, layer: int, head: i
     with numbers:
         st.markdown(scores.names_in_words)
         if of := head_in_programs(opened, layer, head):
-            cost = measured_cost(opened, read_lines(opened, example_lines(opened)), of)
-            st.markdown(f"Programs: {of.in_words}{cost}.")
+            lines = read_lines(opened, example_lines(opened))
+            st.markdown(f"Programs: {words_and_cost(opened, lines, of)}.")
         _draw_scores(scores)
         effect = direct_effect(opened, pair, layer, head)
         answer, against = (in_quotes(literal(name)) for name in pair.names)

@@ -14,17 +14,15 @@ from explorer.analysis.forward_pass.pass_values import PassValues
 from explorer.analysis.logit_attribution import neuron_strengths, promoted_logits
 from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
-from explorer.app.choosing import draw_page_link
 from explorer.app.controls import expander, one_of
 from explorer.catalog.opened_model import OpenModel
-from explorer.interventions.address_text import has_room_for, to_address
 from explorer.interventions.edits import AblateNeuron
 from explorer.text import TextError
 from explorer.text.number_format import signed, three
 from explorer.views.circuits.evidence import draw_list
 from explorer.views.circuits.question_scores import cost_per_token
 from explorer.views.forward_pass.lens_and_attribution import option_text
-from explorer.views.shared.edit_history import FULL, current_history
+from explorer.views.shared.edit_history import link_with_edit
 from explorer.views.shared.measurement import measurement
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition
 from explorer.views.shared.tables import table
@@ -64,11 +62,7 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
     options = options if neuron in options else [*options, neuron]
     st.segmented_control("Neuron", options, key=KEY, on_change=_pin, required=True)
     edit = AblateNeuron(f"{stage.stack}.self_attn", layer, neuron)
-    if has_room_for(history := current_history(), edit):
-        edits = to_address(history.add(edit))
-        draw_page_link("interventions", f"Ablate neuron {neuron} of layer {layer}", edits=edits)
-    else:
-        st.caption(FULL)
+    link_with_edit(f"Ablate neuron {neuron} of layer {layer}", edit)
     if len(values.config.stacks) == 1:
         with expander("neuron_lines") as panel:
             if panel.open:

@@ -10,12 +10,7 @@ from torch import Tensor
 from explorer.analysis.dead_units import SMALL, LayerUnits, layer_units
 from explorer.analysis.gradient_noise import GROUPS, NoiseScale, gradients, noise_scale
 from explorer.analysis.head_metrics import METRICS, join_layers, metrics_by_layer
-from explorer.analysis.head_programs import (
-    HeadPrograms,
-    example_lines,
-    measure_programs,
-    read_lines,
-)
+from explorer.analysis.head_programs import example_lines, measure_programs, read_lines
 from explorer.analysis.one_update import block_of
 from explorer.analysis.singular_values import SingularValues, singular_values_of
 from explorer.app.choosing import choose_head
@@ -25,7 +20,7 @@ from explorer.app.session import session
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.pass_budget import peak_of, reserve
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.program_charts import program_grid
+from explorer.charts.head_charts import program_grid
 from explorer.components.chart import chart
 from explorer.components.events import Place
 from explorer.components.matrix import matrix
@@ -42,7 +37,6 @@ from explorer.views.inside_training.chosen_run import (
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.edit_history import mixture_words
 from explorer.views.shared.tables import facts
 from explorer.views.training.run_chooser import open_run_model
 
@@ -129,26 +123,26 @@ def _draw_programs(chosen: InsideRun) -> Script | None:
     except (ForwardPassError, TextError) as error:
         say(str(error))
         return None
-
-    def measure(step: int) -> tuple[HeadPrograms, ...]:
-        return measure_programs(chosen.opened(step), lines)
-
-    doing, cost = "Programs at every step", 3 * lines.n_tokens * chosen.parameters
-    steps = of_snapshots(chosen, "programs", measure, cost=cost, doing=doing, of=lines.key)
+    steps = of_snapshots(
+        chosen,
+        "programs",
+        lambda step: measure_programs(chosen.opened(step), lines),
+        cost=3 * int(lines.keep.sum()) * chosen.parameters,
+        doing="Programs at every step",
+        of=lines.key,
+    )
     if steps is None:
         return None
     rows = [
-        (f"L{of.layer}H{of.head}", step, of.mixture[0][0], mixture_words(of.mixture), of.overlap)
+        {"head": f"L{of.layer}H{of.head}", "step": step} | of.row
         for step, heads in zip(chosen.steps, steps, strict=True)
         for of in heads
-        if of.mixture
     ]
     title = f"Strongest program of every head of {chosen.run.title} over its training"
     chart(program_grid(rows, "head", "step"), height=WINDOW, key="programs", title=title)
     st.caption(
-        f"{lines.part.words.name}: the mixture of every head, fitted at every snapshot on "
-        f"{lines.fitted} lines of the task. Paler cells overlap less on "
-        f"{len(lines.rows) - lines.fitted} others. The page Heads explains programs."
+        f"{lines.part.words.name}, fitted at every snapshot on {lines.fitted} lines of the task. "
+        f"Paler cells overlap less on {len(lines.ids) - lines.fitted} others."
     )
     return script(programs_code, chosen.run)
 

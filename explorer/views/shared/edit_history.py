@@ -17,6 +17,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.token_programs import mixture_words
 from explorer.interventions import edits
 from explorer.interventions.address_text import (
     MAX_EDITS_CHARACTERS,
@@ -268,11 +269,6 @@ def describe_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -
         case edits.ReplaceByProgram(head=head, mixture=mixture):
             return f"{where}, head {head}: map replaced by {mixture_words(mixture)}"
     raise AssertionError(edit)
-
-
-def mixture_words(mixture: Sequence[tuple[str, float]]) -> str:
-    """The programs of a mixture with their shares."""
-    return " + ".join(f"{share:.0%} {cut(program, LONGEST_TEXT)}" for program, share in mixture)
 
 
 def direction_words(head: int | None, texts: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
-"""Charts with a click: heads as points on two axes, and the sources of a score as signed bars."""
+"""Heads as points and as cells of their programs, and the sources of a score as signed bars."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from explorer.charts.bars import SIGN_NAMES
@@ -8,6 +9,7 @@ from explorer.charts.vega_lite import (
     Rows,
     Spec,
     around_zero,
+    category,
     chart,
     fixed,
     layer,
@@ -17,6 +19,8 @@ from explorer.charts.vega_lite import (
 )
 from explorer.text.number_format import signed
 
+NAMED, OTHERS = 9, "other programs"
+LEGEND = {"labelLimit": 320, "columns": 3, "symbolOpacity": 1, "symbolType": "square"}
 RING = "#d55e00"
 """An orange with enough contrast on the light and the dark page."""
 
@@ -78,3 +82,26 @@ def source_bars(bars: Sequence[tuple[str, str, float]], ends: tuple[float, float
         rows=rows,
         params=[{"name": "names", "value": names}],
     )
+
+
+def program_grid(heads: Rows, down: str, across: str) -> Spec:
+    """A cell for each row, with a place `down` and `across`, a program, a mixture and an overlap.
+
+    The most frequent programs have a colour each; a smaller overlap is paler.
+    """
+    counts = Counter(row["program"] for row in heads)
+    named = [program for program, _ in counts.most_common(NAMED)]
+    others = {"program": OTHERS}
+    rows = [row if row["program"] in named else {**row, **others} for row in heads]
+    domain = [*named, *([OTHERS] if len(counts) > NAMED else [])]
+    axis = {"labelAngle": 0, "labelOverlap": "greedy"}
+    drawn = layer(
+        {"type": "rect"},
+        rows,
+        x=category(across, axis=axis),
+        y=category(down, axis=axis),
+        color=category("program", scale={"domain": domain}, legend=LEGEND),
+        opacity=quantity("overlap", scale=fixed(0, 1, range=[0.25, 1]), legend=None),
+        tooltip=[text_line(down), text_line(across), text_line("mixture"), number_line("overlap")],
+    )
+    return chart(drawn)
