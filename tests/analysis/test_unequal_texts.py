@@ -48,11 +48,7 @@ def test_partners(texts: tuple[str, str], places: tuple[int, int], partners: str
     first, second = ([Token(ord(letter), letter) for letter in text] for text in texts)
     aligned = align_texts(first, second, places)
     assert " ".join(f"{a}{b}" for a, b in aligned) == partners
-<<<<<<< HEAD
-    backwards = align_texts(second, first, (places[1], places[0]))
-=======
     backwards = align_texts(second, first, places[::-1])
->>>>>>> m-scatter
     assert backwards == tuple((b, a) for a, b in aligned)
 
 
@@ -94,18 +90,10 @@ def test_parts_and_estimates_are_of_partners(config: TransformerConfig, more: in
             assert patched == pytest.approx(clean - value)
         gap = torch.zeros_like(own[site], requires_grad=True)
 
-<<<<<<< HEAD
-        def plus(name: str, x: Tensor, at: str = site, gap: Tensor = gap) -> Tensor:
-            return x + gap if name == at else x
-
-        metric = passed(contrast, plus)
-        (slope,) = torch.autograd.grad(metric, gap)
-=======
         def shown(name: str, x: Tensor, here: str = site, more: Tensor = gap) -> Tensor:
             return x + more if name == here else x
 
         (slope,) = torch.autograd.grad(passed(contrast, shown), gap)
->>>>>>> m-scatter
         effect = ((own[site] - aligned) * slope)[0].sum((-1, -2)).reshape(-1)
         close(estimate.writers[columns], effect)
 
