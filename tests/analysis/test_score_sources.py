@@ -290,9 +290,7 @@ def test_what_has_no_sources_says_why(tmp_path: Path) -> None:
         score_sources(found, *at, 0)
 
 
-def test_the_command_writes_what_the_page_shows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_the_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, out = str(ROOT / "models/checkpoints/induction"), tmp_path / "why.json"
     opened = opened_model.open_model("induction")
     base = ["why", "--model", model, "--text", opened.example, "--out", str(out)]

@@ -125,9 +125,7 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
 
 
 @in_a_loop
-async def test_an_upload_that_takes_too_long_is_ended(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_upload_too_slow_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """As is one whose reader leaves."""
     bound(monkeypatch, upload_seconds=0)
     never = asyncio.get_running_loop().create_future()
@@ -277,9 +275,7 @@ def test_the_left_and_the_removed_are_freed(world: World, monkeypatch: pytest.Mo
 
 
 @in_a_loop
-async def test_what_arrives_after_its_reader_left_is_freed(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_comes_too_late_is_freed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upload_limits, "RECONNECT_SECONDS", 0)
     await world.put("a", 9, at=world.connected.clear)
     while world.received.bytes:

@@ -92,9 +92,7 @@ def test_a_file_that_cannot_be_is_refused(tmp_path: Path, subtests: pytest.Subte
 
 
 @pytest.mark.parametrize("case", ENDLESS)
-def test_a_file_that_never_ends_is_ended(
-    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_file_ends(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read, and step by step; where there is an answer, it is a short one.
 
     The child ends it by what it computed, however long the app would wait.

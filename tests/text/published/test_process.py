@@ -89,9 +89,7 @@ def test_a_child_that_does_not_answer_is_ended(only: Only, monkeypatch: pytest.M
     assert tokenizer.encode("the cat")
 
 
-def test_a_child_gives_up_what_it_does_not_need(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_gives_up_what_it_needs_not(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "secret")
     CHILDREN.close()
     open_published(made("gpt2"), "gpt2")
