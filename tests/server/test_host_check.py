@@ -12,10 +12,8 @@ from explorer.server.error_pages import send_error
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
-def come(
-    *, kind: str = "http", server: str = "127.0.0.1", path: str = "/", **headers: str
-) -> Answer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+def come(*, kind: str = "http", server: str = "127.0.0.1", path: str = "/", **said: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in said.items()}
     return ask(host_check.HostCheck(Inside()), scope_of(path, named, kind=kind, server=server))
 
 
