@@ -158,7 +158,6 @@ def test_nothing_stays_open(made: Made) -> None:
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
-    """Whether it was there or is put there later."""
     secret, folder = tmp_path / "secret", tmp_path / "model"
     secret.write_text("[UNK]\nroot\n")
     folder.mkdir()
