@@ -127,7 +127,6 @@ def test_what_was_interrupted_goes_on_later(site: Site, model: PretrainedModel, 
 
 @pytest.mark.parametrize("takes_ranges", [True, False])
 def test_a_broken_line(takes_ranges: bool, site: Site, model: PretrainedModel, large: str) -> None:
-    """Where ranges are not served it begins anew."""
     site.takes_ranges = takes_ranges
     site.cut_after[large] = 1000
     download(model, model.folder, ignore)
