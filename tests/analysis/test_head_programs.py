@@ -53,9 +53,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenModel:
 
 
 def test_planted_heads_are_found_as_their_programs(opened: OpenModel) -> None:
-    previous, induction = head_programs.measure_programs(
-        opened, head_programs.read_lines(opened, LINES)
-    )
+    lines = head_programs.read_lines(opened, LINES)
+    previous, induction = head_programs.measure_programs(opened, lines)
     assert previous.mixture[0][0] == "previous(1)"
     assert previous.name == "previous-token head"
     assert induction.mixture[0][0].startswith("token after")
@@ -128,9 +127,8 @@ def test_bad_lines_and_models_say_why(opened: OpenModel, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("kind", ["encoder", "encoder-decoder"])
 def test_models_without_next_tokens_have_programs_and_no_loss(kind: str, tmp_path: Path) -> None:
     other = saved_and_opened(tmp_path, "other", kind=kind, shaken_by=0.3)
-    lines = head_programs.read_lines(
-        other, ("the black cat eats the cat", "a dog does not sleep", "the dog eats")
-    )
+    texts = ("the black cat eats the cat", "a dog does not sleep", "the dog eats")
+    lines = head_programs.read_lines(other, texts)
     heads = head_programs.measure_programs(other, lines)
     assert not head_programs.has_loss(other)
     assert lines.part.name == "encoder.self_attn"

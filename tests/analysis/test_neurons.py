@@ -1,7 +1,6 @@
 """Neurons of a feed-forward layer: against sums, single lines and weights set to zero."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from explorer.analysis import neurons
 from explorer.analysis.circuits.top_lines import tokenize_lines
 from explorer.analysis.logit_attribution import contributions, direct_logits
-from explorer.analysis.neurons import (
-    line_activations,
-    neuron_rows,
-    neuron_strengths,
-    promoted_logits,
-    top_lines_of,
-)
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.edited_pass import run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -32,8 +25,7 @@ LINES = ("the black cat sleeps", "le chat", "a dog eats le chat noir")
 
 
 def read(folder: Path, name: str) -> tuple[OpenModel, ForwardPass]:
-    opened = opened_of(folder, name)
-    return opened, run_text(opened, TEXT)
+    return (opened := opened_of(folder, name)), run_text(opened, TEXT)
 
 
 def hidden_of(forward: ForwardPass, stack: str) -> Tensor:
@@ -47,7 +39,8 @@ def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, nam
     stack = opened.config.stacks[-1]
     activations = hidden_of(forward, stack)[PLACE]
     everything = torch.arange(len(activations))
-    logits = promoted_logits(forward, LAYER, PLACE, everything, activations)[:, OPTION].sum()
+    logits = neurons.promoted_logits(forward, LAYER, PLACE, everything, activations)
+    logits = logits[:, OPTION].sum()
     down: Any = getattr(opened.model, stack).blocks[LAYER].mlp.down_proj
     if down.bias is not None:
         bias = down.bias.detach()[None]
@@ -55,21 +48,22 @@ def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, nam
     assert_close_to(logits, contributions(forward, PLACE, OPTION).feed_forward[LAYER])
     if name == "decoder":
         norms = torch.stack([down.weight[:, n].norm() for n in everything])
-        strengths = neuron_strengths(opened.model, stack, LAYER, activations)
+        strengths = neurons.neuron_strengths(opened.model, stack, LAYER, activations)
         assert_close_to(strengths, activations.abs() * norms)
-        assert torch.equal(neuron_rows(opened.model, stack, LAYER)[NEURON], down.weight[:, NEURON])
+        rows = neurons.neuron_rows(opened.model, stack, LAYER)
+        assert torch.equal(rows[NEURON], down.weight[:, NEURON])
 
 
 def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
     opened = opened_of(tmp_path, "gated")
     text, shares = tokenize_lines(opened, LINES), list[float]()
-    measured = line_activations(opened, text, LAYER, shares.append)
+    measured = neurons.line_activations(opened, text, LAYER, shares.append)
     expected = []
     for line in LINES:
         alone = hidden_of(run_text(opened, line), "decoder")[1:, NEURON]  # the first does not count
         place = int((-alone).argmax())
         expected.append((float(alone[place]), place + 1))
-    best = top_lines_of(measured, NEURON, -1.0, 3)
+    best = neurons.top_lines_of(measured, NEURON, -1.0, 3)
     negative = [line for line in range(3) if expected[line][0] < 0]
     assert [top.line for top in best] == sorted(negative, key=lambda line: expected[line][0])
     assert negative
@@ -79,18 +73,7 @@ def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
         assert top.token == place
     assert shares[-1] == 1
     nothing = torch.zeros(2, 3, 9), torch.zeros(2, 3, 9)
-    assert not top_lines_of(nothing, NEURON, 1.0, 3), "a neuron that never fires has no lines"
-
-
-@contextmanager
-def without_neuron(opened: OpenModel, stack: str) -> Iterator[None]:
-    """The weights that the neuron is written with are zero."""
-    down: Any = getattr(opened.model, stack).blocks[LAYER].mlp.down_proj
-    with torch.no_grad():
-        kept = down.weight[:, NEURON].clone()
-        down.weight[:, NEURON] = 0
-        yield
-        down.weight[:, NEURON] = kept
+    assert not neurons.top_lines_of(nothing, NEURON, 1.0, 3), "it never fires"
 
 
 @pytest.mark.parametrize("name", ["decoder", "gated", "both"])
@@ -100,24 +83,23 @@ def test_an_ablated_neuron_writes_nothing(tmp_path: Path, name: str) -> None:
         edit = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON)
         edited = run_edited(opened, forward, (edit,))
         assert edited.applied == (edit,)
-        with without_neuron(opened, stack):
-            expected = opened.model(*inputs_of(forward)).detach()
+        model: Any = deepcopy(opened.model)
+        getattr(model, stack).blocks[LAYER].mlp.down_proj.weight.detach()[:, NEURON] = 0
+        expected = model(*inputs_of(forward)).detach()
         assert_close_to(edited.forward.trace.output, expected[:, edited.forward.trace.read_at])
         to_mean = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON, "mean")
         (of_core,) = run_edited(opened, forward, (to_mean,)).core_edits
         hidden = hidden_of(forward, stack)[None]
         flat = of_core(hidden)
         assert_close_to(flat[0, :, NEURON], hidden[0, :, NEURON].mean().expand(hidden.shape[1]))
-        changed = (flat != hidden).any(1)[0].nonzero().flatten().tolist()
-        assert set(changed) <= {NEURON}
+        assert {*(flat != hidden).any(1)[0].nonzero().flatten().tolist()} <= {NEURON}
 
 
 def test_a_neuron_that_is_not_there_is_refused(tmp_path: Path) -> None:
     opened, forward = read(tmp_path, "both")
     for part, sizes in (("decoder", opened.config.d_ff), ("encoder", opened.config.d_ff_encoder)):
         edit = AblateNeuron(f"{part}.self_attn", LAYER, sizes or 0)
-        assert f"There is no neuron {sizes} here: there are {sizes}." == why_not_applicable(
-            opened, forward, (), edit
-        )
+        why = f"There is no neuron {sizes} here: there are {sizes}."
+        assert why_not_applicable(opened, forward, (), edit) == why
     cross = AblateNeuron("decoder.cross_attn", LAYER, 0)
     assert "no feed-forward layer" in why_not_applicable(opened, forward, (), cross)

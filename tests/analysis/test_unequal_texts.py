@@ -20,16 +20,7 @@ from tests.analysis.contrasts import beside, metric_of, passed, unequal_contrast
 from tests.analysis.kinds_of_model import WIRED
 
 close = partial(torch.testing.assert_close, rtol=1e-9, atol=1e-9)
-KINDS = (
-    "decoder",
-    "rotary, grouped",
-    "alibi, windows",
-    "learned",
-    "beside",
-    "masked",
-    "mean",
-    "last",
-)
+KINDS = ["decoder", "rotary, grouped", "alibi, windows", *"learned beside masked mean last".split()]
 EACH_MODEL = pytest.mark.parametrize("config", [WIRED[kind] for kind in KINDS], ids=KINDS)
 
 
@@ -83,9 +74,8 @@ def test_parts_and_estimates_are_of_partners(config: TransformerConfig, more: in
         aligned = beside(contrast, own[site], other[site])
         for at, value in enumerate(lost[columns.start]):
             changed = own[site].clone()
-            changed[0, at if changed.dim() == 4 else ...] = aligned[
-                0, at if changed.dim() == 4 else ...
-            ]
+            part = (0, at) if changed.dim() == 4 else (0,)
+            changed[part] = aligned[part]
             patched = metric_of(contrast, contrast.clean, Replace(site, changed))
             assert patched == pytest.approx(clean - value)
         gap = torch.zeros_like(own[site], requires_grad=True)

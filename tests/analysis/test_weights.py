@@ -120,13 +120,11 @@ def test_a_vector_is_shown_in_rows_and_nothing_is_lost(count: int) -> None:
 
 
 def test_the_words_say_what_a_cell_a_row_and_a_column_are() -> None:
+    ragged = "weights, of fewer at the lower and right edge"
     for shown, sentence in [
         (pooled(drawn(768, 3072)), "Each cell is the mean of 6 × 24 weights."),
         (pooled(drawn(8, 8), "largest"), "Each cell is one |weight|."),
-        (
-            pooled(drawn(301, 64), "largest"),
-            "Each cell is the largest |w| of 3 × 1 weights, of fewer at the lower and right edge.",
-        ),
+        (pooled(drawn(301, 64), "largest"), f"Each cell is the largest |w| of 3 × 1 {ragged}."),
         (pooled(drawn(3000)), "Each cell is the mean of 3 weights, read row by row."),
     ]:
         assert shown.sentence == sentence

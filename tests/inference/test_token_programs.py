@@ -17,10 +17,8 @@ def line(words: list[str] = WORDS) -> token_programs.LineTokens:
     text = " " + " ".join(words)
     places = [(found.start(), found.end()) for found in re.finditer(r" \S+", text)]
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    tokens = zip(words, places, strict=True)
-    return token_programs.LineTokens.of(
-        [Token(ids[word], word, *place) for word, place in tokens], text
-    )
+    tokens = [Token(ids[word], word, *at) for word, at in zip(words, places, strict=True)]
+    return token_programs.LineTokens.of(tokens, text)
 
 
 def seen(size: int, causal: bool = True) -> torch.Tensor:

@@ -108,9 +108,8 @@ def test_an_address_that_is_too_long_is_refused() -> None:
         assert address_text.has_room_for(full, edits.AblateHead(D, 10, head))
         full = full.add(edits.AblateHead(D, 10, head))
     assert not address_text.has_room_for(full, edits.AblateHead(D, 10, address_text.MAX_EDITS))
-    assert address_text.has_room_for(full, edits.AblateHead(D, 10, 1, "mean")), (
-        "it takes the place of another"
-    )
+    other = edits.AblateHead(D, 10, 1, "mean")
+    assert address_text.has_room_for(full, other), "it takes the place of another"
 
 
 def test_undo_redo_remove_and_clear() -> None:
