@@ -299,7 +299,7 @@ def _sums(sums: Tensor) -> list[str]:
     if (is_empty | is_one).all():
         return ["Every row sums to 1" + (", except empty rows." if is_empty.any() else ".")]
     if (sums < 1 - CLOSE)[~is_empty].any():
-        return ["Some rows sum to less than 1: in some heads they have no weight left."]
+        return ["Some rows sum to less than 1: empty rows, or rows that the model scales."]
     return []
 
 

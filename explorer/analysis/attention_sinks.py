@@ -1,34 +1,37 @@
-"""Attention sinks: the weight on the first token, what it moves, and which of two things it does.
+"""Attention sinks: the weight on the first token, what it moves, and what happens without it.
 
 A head that puts most of its weight on the first token either does nothing, since the value there
 is small, or broadcasts what that token holds, so that it writes about the same at every position.
-The norm of the value and the rank of what is written tell them apart.
 Source: A Unifying View of Attention Sinks (Fesser et al. 2026), whose two mechanisms are called
 NOP and broadcast there. The thresholds of the norm and the rank are ours.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from explorer.analysis.head_circuits import output_columns
+from explorer.analysis.output_change import divergence, has_words, last_stream, over_text
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import ForwardPass
+from explorer.catalog.opened_model import OpenModel
+from explorer.inference.forward_pass import ForwardPass, rerun
+from models.interventions import Edit, Replace, ReplaceAt
 
 SINK_WEIGHT = 0.3
 """The least sink weight (When Attention Sink Emerges in Language Models, Gu et al. 2025)."""
-LITTLE = 0.5
-"""A sink whose write is at most this share of the other tokens' does nothing."""
-ONE_DIRECTION = 0.9
-"""The least share of the first direction in what a head writes that broadcasts."""
+LITTLE, ONE_DIRECTION = 0.5, 0.9
+"""The largest write of a sink that does nothing, the least first direction of a broadcast."""
 
-NO_SINK, NOTHING, BROADCAST, NEITHER = "no sink", "does nothing", "broadcasts", "neither"
+NO_SINK, NOTHING, BROADCAST, NEITHER = "no sink", "does nothing", "broadcasts", "does neither"
+EXPERIMENTS = ("removed", "replaced", "cut", "zeroed")
+FEWEST_TOKENS = 3
+"""With fewer, no token is predicted that every experiment leaves in place."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sinks:
+class Sinks(NamedTuple):
     """The numbers of every head of one attention, each (layers, heads); NaN without a value.
 
     The sink is the first key that any row sees. `weight` is the mean weight on it, over the rows
@@ -48,12 +51,10 @@ class Sinks:
 
     def verdict(self, layer: int, head: int) -> str:
         """One of NO_SINK, NOTHING, BROADCAST and NEITHER; empty where a number has no value."""
-        at = layer, head
-        numbers = [float(number[at]) for number in (self.weight, self.write, self.first)]
-        weight, write, first = numbers
-        if weight < SINK_WEIGHT or weight <= float(self.uniform[at]):
+        weight, uniform, _, write, first, _ = (float(number[layer, head]) for number in self)
+        if weight < SINK_WEIGHT or weight <= uniform:
             return NO_SINK
-        if not all(number == number for number in numbers):
+        if not all(number == number for number in (weight, write, first)):
             return ""
         if write <= LITTLE:
             return NOTHING
@@ -76,8 +77,8 @@ def sink_weights(forward: ForwardPass, part: str) -> Tensor:
     return torch.stack(layers)
 
 
-def sinks_by_layer(forward: ForwardPass, part: str) -> Iterator[Sinks]:
-    """The numbers (1, heads) of one layer of self-attention after another.
+def sinks_by_layer(forward: ForwardPass, part: str) -> Iterator[Tensor]:
+    """The numbers of Sinks, (6, heads), of one layer of self-attention after another.
 
     Cost grows with layers × heads × queries × (keys + d_head²).
     """
@@ -89,7 +90,7 @@ def sinks_by_layer(forward: ForwardPass, part: str) -> Iterator[Sinks]:
         others = mask[rows].any(0)
         others[sink] = False
         values = forward.trace[f"{site(part, layer)}.v"][forward.row].double()
-        numbers: list[Tensor] = []
+        uniform, numbers = 1 / mask[rows].sum(-1).double(), list[Tensor]()
         for weights in forward.some_heads(part, layer):
             for weight in weights[:, rows].double():
                 head = len(numbers)
@@ -97,22 +98,11 @@ def sinks_by_layer(forward: ForwardPass, part: str) -> Iterator[Sinks]:
                 narrow = torch.linalg.qr(output_columns(attention, head).double()).R
                 value = values[forward.config.kv_head(head)]
                 writes = value @ narrow.mT
-                uniform = 1 / mask[rows].sum(-1).double()
+                norms = (vectors.norm(dim=-1) for vectors in (value, writes))
                 row = [weight[:, sink].mean(), uniform.mean()]
-                row += [_over_others(vectors, sink, others) for vectors in (value, writes)]
+                row += [norm[sink] / norm[others].mean() for norm in norms]
                 numbers.append(torch.stack([*row, *_directions(weight @ writes)]).detach())
-        yield Sinks(*torch.stack(numbers, dim=1)[:, None])
-
-
-def join_sinks(layers: Sequence[Sinks]) -> Sinks:
-    """The numbers (layers, heads) of all layers from those of each."""
-    names = [field.name for field in fields(Sinks)]
-    return Sinks(*(torch.cat([getattr(layer, name) for layer in layers]) for name in names))
-
-
-def _over_others(vectors: Tensor, sink: int, others: Tensor) -> Tensor:
-    norms = vectors.norm(dim=-1)
-    return norms[sink] / norms[others].mean()
+        yield torch.stack(numbers, dim=1)
 
 
 def _directions(written: Tensor) -> tuple[Tensor, Tensor]:
@@ -122,3 +112,60 @@ def _directions(written: Tensor) -> tuple[Tensor, Tensor]:
     sizes = torch.linalg.svdvals(written)
     entropy = torch.special.entr(sizes / sizes.sum()).sum()
     return sizes[0].square() / sizes.square().sum(), entropy.exp()
+
+
+class SinkEffect(NamedTuple):
+    """The loss before and after, in nats per token, and the sink weights (layers, heads) after.
+
+    Without a predicted next token `before` is None, and `after` how much the output changes: the
+    mean KL over positions, the divergence of a whole output, or the relative change of the last
+    residual stream of a model without a head.
+    """
+
+    before: float | None
+    after: float
+    weights: Tensor
+
+
+def sink_experiment(
+    opened: OpenModel, forward: ForwardPass, name: str, part: str, token: int
+) -> SinkEffect:
+    """The effect of one of EXPERIMENTS on the first token of a part, in every head.
+
+    The token is removed, replaced by another `token`, cut from every row that sees another key, or
+    its value is zeroed. Costs a pass and the logits of every position.
+    """
+    tokens, source, target = forward.rows(part), forward.source, forward.target
+    stack = part.split(".")[0]
+    sink, _ = sink_rows(forward.mask(part))
+    edits: list[Edit] = []
+    match name:
+        case "removed":
+            tokens = tokens[1:]
+        case "replaced":
+            tokens = replace(tokens[0], id=token), *tokens[1:]
+        case "cut":
+            for layer in range(forward.part(part).layers):
+                mask = forward.mask(part, layer).clone()
+                mask[sink_rows(mask)[1], sink] = False
+                edits.append(Replace(f"{site(part, layer)}.mask", mask))
+        case "zeroed":
+            nothing = torch.zeros(forward.config.head_width)
+            edits = [ReplaceAt(f"{stack}.*.self_attn.v", sink, nothing)]
+    source, target = (tokens, target) if stack == "encoder" else (source, tokens)
+    after = rerun(opened, forward, source, target, edits)
+    return SinkEffect(*_change(forward, after), sink_weights(after, part))
+
+
+def _change(before: ForwardPass, after: ForwardPass) -> tuple[float | None, float]:
+    """See SinkEffect. The first position is left out, and a removed token is not in either."""
+    config, traces = before.config, (before.trace, after.trace)
+    missing = len(before.last_stack_tokens) - len(after.last_stack_tokens)
+    if has_words(config):
+        ids = before.predicted_ids[1:]
+        change = over_text(*traces, (ids, ids), first=(1, 1 - missing))
+        return change.loss or (None, float(change.kl.mean()))
+    if config.head != "none":
+        return None, float(divergence(config, *(passed.output[0] for passed in traces)))
+    old, new = last_stream(traces[0])[0, 1:], last_stream(traces[1])[0, 1 - missing :]
+    return None, float((new - old).norm() / old.norm())

@@ -53,6 +53,12 @@ def aligned_cells(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> 
     return cells
 
 
+def shares_of(weights: Tensor) -> Tensor:
+    """Rows (…, k) over their sums; a row of zeros stays."""
+    sums = weights.sum(-1, keepdim=True)
+    return weights / torch.where(sums == 0, 1, sums)
+
+
 @dataclass(frozen=True, eq=False)
 class HeadRows:
     """The weights (h, q, k) of some heads over one text.
@@ -65,8 +71,13 @@ class HeadRows:
     special: Tensor
 
     @property
+    def shares(self) -> Tensor:
+        """The weights over the sum of their row, which a model may scale."""
+        return shares_of(self.weights)
+
+    @property
     def entropy(self) -> Tensor:
-        return torch.special.entr(self.weights).sum(-1)
+        return torch.special.entr(self.shares).sum(-1)
 
     @property
     def visible_keys(self) -> Tensor:
@@ -133,7 +144,7 @@ METRICS = {
             "distance",
             "Mean distance",
             "The mean of |query − key| in tokens, weighted by attention.",
-            lambda rows: (rows.weights * rows.away).sum(-1),
+            lambda rows: (rows.shares * rows.away).sum(-1),
             in_one_text=True,
             unit="tokens",
             top=None,

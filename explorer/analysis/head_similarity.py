@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from explorer.analysis.head_metrics import shares_of
 from explorer.inference.forward_pass import ForwardPass
 
 CELLS_COMPARED = 100_000_000
@@ -36,10 +37,10 @@ def rows_compared(forward: ForwardPass, part: str) -> tuple[int, ...]:
 
 
 def rows_of_heads(forward: ForwardPass, part: str, rows: Sequence[int]) -> Iterator[Tensor]:
-    """These rows of every head of a layer, (heads, r, k), one layer after another."""
+    """These rows of every head over their sums, (heads, r, k), one layer after another."""
     for layer in range(forward.part(part).layers):
         heads = forward.some_heads(part, layer)
-        yield torch.cat([weights[:, list(rows)].float() for weights in heads])
+        yield torch.cat([shares_of(weights[:, list(rows)].float()) for weights in heads])
 
 
 def _evenly(count: int, most: int) -> tuple[int, ...]:

@@ -130,7 +130,8 @@ def information_flow(forward: ForwardPass) -> InformationFlow:
 def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
     trace, row = forward.trace, forward.row
     block: Block = getattr(trace.model, stack).blocks[layer]
-    here = [edit for edit in forward.edits if _is_in(edit, stack, layer)]
+    in_layer = (edit for edit in forward.edits if getattr(edit, "layer", None) == layer)
+    here = [edit for edit in in_layer if edit.part.startswith(f"{stack}.")]
     with torch.no_grad():
         before = x = trace[f"{stack}.{layer}.resid_pre"][row]
         after = trace[f"{stack}.{layer}.resid_post"][row]
@@ -164,10 +165,6 @@ def _block_shares(forward: ForwardPass, stack: str, layer: int) -> BlockShares:
             if mlp is not None:
                 mlp[edit.position] = 0
     return BlockShares(attentions, mlp, block.parallel)
-
-
-def _is_in(edit: edits.Intervention, stack: str, layer: int) -> bool:
-    return edit.part.split(".")[0] == stack and getattr(edit, "layer", None) == layer
 
 
 def _own_weights(weights: Tensor, here: list[edits.Intervention]) -> Tensor:

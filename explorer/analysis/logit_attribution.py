@@ -3,7 +3,7 @@
 The residual stream that the output head reads is the sum of the embedding and of what each head
 and each feed-forward layer wrote. With frozen norms (`frozen_scales`) everything after them is
 linear, so the logit is a sum over the same parts, each times the gradient of the logit there.
-Shapes: p positions that the output head reads, h heads, d width of the model.
+Shapes: p positions that the output head reads, h heads, n neurons, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
 """
 
@@ -18,7 +18,14 @@ from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
-from models.frozen_scales import Frozen, freeze_classes, freeze_norm, freeze_words, is_plain_sum
+from models.frozen_scales import (
+    Frozen,
+    freeze_classes,
+    freeze_norm,
+    freeze_words,
+    is_plain_sum,
+    residual_without_scale,
+)
 from models.output_heads import ClassifierHead, LanguageModelHead
 
 
@@ -198,3 +205,27 @@ def embedded_terms(forward: ForwardPass, name: str, places: Tensor) -> dict[str,
         most = stack.segments.num_embeddings - 1
         added["sentence"] = stack.segments(torch.tensor([min(t.segment, most) for t in tokens]))
     return added
+
+
+def neuron_strengths(model: Any, stack: str, layer: int, activations: Tensor) -> Tensor:
+    """|activation| × norm of the row that it writes, (…, n), of activations (…, n).
+
+    A norm of the layer's output has its gain in the row; its scale, equal for all, is left out.
+    """
+    block = getattr(model, stack).blocks[layer]
+    write = residual_without_scale(block.mlp_residual)[0]
+    with torch.no_grad():
+        return activations.abs() * write(block.mlp.down_proj.weight.mT).norm(dim=-1)
+
+
+def promoted_logits(
+    forward: ForwardPass, layer: int, place: int, neurons: Tensor, activations: Tensor
+) -> Tensor:
+    """The direct logits of what these neurons (k,) of the last stack write, (k, vocabulary).
+
+    Source: Transformer Feed-Forward Layers Build Predictions by Promoting Concepts in the
+    Vocabulary Space (Geva et al. 2022), section 3.
+    """
+    block: Any = forward.trace.model.last_stack.blocks[layer]
+    rows = block.mlp.down_proj.weight.detach().mT[neurons]
+    return direct_logits(forward, layer, place, activations[neurons, None] * rows, by_mlp=True)

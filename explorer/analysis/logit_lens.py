@@ -60,8 +60,8 @@ def can_change(forward: ForwardPass, edits: Sequence[Intervention]) -> Tensor:
     """(layers, tokens): whether edits can change the residual stream after a layer, by rule.
 
     `forward` is the pass with the edits. A change stays at its position, and each layer brings it
-    to every query that may attend to it: in a causal model to later positions, in a bidirectional
-    one to all. One in the encoder can reach the whole decoder. Cost grows with layers × tokens².
+    to every query that may attend to it: to later positions, in a bidirectional model to all. One
+    in the encoder can reach the whole decoder. Cost grows with layers × tokens².
     """
     stack, layers = last_streams(forward.config)
     now, rows = torch.zeros(len(forward.last_stack_tokens), dtype=torch.bool), []

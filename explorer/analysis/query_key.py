@@ -47,6 +47,7 @@ class HeadStages:
     scale: float
     cap: float | None
     has_bias: bool
+    scales_rows: bool
     difference: float
 
 
@@ -86,6 +87,7 @@ def head_stages_of(
         scale=config.scale,
         cap=config.attention_cap,
         has_bias=bias is not None,
+        scales_rows=scales is not None,
         difference=weights_difference(q, k, some, mask, weights, config, scales),
     )
 

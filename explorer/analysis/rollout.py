@@ -34,12 +34,17 @@ def half_residual(weights: Tensor) -> Tensor:
 
 
 def half_residual_layers(forward: ForwardPass, part: str, layers: int) -> Iterator[Tensor]:
-    """A (t, t) of each of the first `layers` layers; memory holds few heads at a time."""
+    """A (t, t) of each of the first `layers` layers."""
     for layer in range(layers):
-        total = torch.zeros(())
-        for weights in forward.some_heads(part, layer):
-            total = total + weights.sum(0)
-        yield half_residual(total / forward.part(part).heads)
+        yield half_residual(mean_weights(forward, part, layer))
+
+
+def mean_weights(forward: ForwardPass, part: str, layer: int) -> Tensor:
+    """W̄ (queries, keys); memory holds few heads at a time."""
+    total = torch.zeros(())
+    for weights in forward.some_heads(part, layer):
+        total = total + weights.sum(0)
+    return total / forward.part(part).heads
 
 
 def rollout(layers: Iterable[Tensor]) -> Tensor:

@@ -12,7 +12,7 @@ Sources: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021),
 Tracing Attention Computation Through Feature Interactions (Kamath et al. 2025).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.system.cooperative import interruptible
 from explorer.text.number_format import signed, three
+from explorer.text.token_labels import Label, named_at
 from models.frozen_scales import scale_of, sum_norm, without_scale
 from models.shapes import Rotation
 
@@ -172,6 +173,13 @@ def score_sources(
             others=count,
             cap=config.attention_cap,
         )
+
+
+def multiplications(forward: ForwardPass, part: str, layer: int) -> int:
+    """About how many `score_sources` takes for the last query."""
+    config, keys = forward.config, len(forward.columns(part))
+    layers = config.encoder_layers if part == "decoder.cross_attn" else layer
+    return layers * keys * (4 * keys * config.n_heads * config.head_width + 3 * config.d_model**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,36 +373,35 @@ def _gather(sides: Sequence[ScoreSide]) -> None:
         side.finish()
 
 
-def strongest_sources(
-    side: Sequence[Source], most: int, *, raising: bool | None = None
-) -> list[Source]:
-    """The largest sources of a side, of any sign or of those that raise (or lower) the score."""
-    some = [one for one in side if raising is None or (one.value > 0) == raising]
-    return sorted(some, key=lambda one: -abs(one.value))[:most]
+def strongest_sources(side: Sequence[Source], most: int) -> list[Source]:
+    """The largest sources of a side, of either sign."""
+    return sorted(side, key=lambda one: -abs(one.value))[:most]
 
 
-def words_for(source: Source) -> str:
-    """A source in words: “head 22.4”, “feed-forward layer 2”."""
-    kind, _, number = source.name.partition(" ")
-    if kind == "mlp":
-        return f"feed-forward layer {number}"
-    return f"head {source.name}" if source.part else f"the {source.name}"
+def sources_in_words(
+    sources: ScoreSources, columns: Callable[[str], Sequence[Label]], against: str = ""
+) -> str:
+    """What the score is compared with, and the largest sources of each side.
 
+    `columns` has the tokens that the heads of a part read; `against` names the other key.
+    """
 
-def sources_in_words(sources: ScoreSources, against: str = "") -> str:
-    """What the score is compared with, and its largest sources; `against` names the other key."""
-    above = sources.contrast >= 0
+    def named(one: Source) -> str:
+        kind, _, number = one.name.partition(" ")
+        name = f"feed-forward layer {number}" if kind == "mlp" else f"the {one.name}"
+        if one.part:
+            name = f"head {one.name} from {named_at(columns(one.part), one.read)}"
+        return f"{name} ({signed(one.value)})"
+
+    side = "above" if sources.contrast >= 0 else "below"
     if sources.against is None and not sources.others:
         start = f"The score is {three(sources.contrast)}"
     else:
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
-        start = (
-            f"The score is {three(abs(sources.contrast))} {'above' if above else 'below'} {other}"
-        )
-    largest = [
-        f"{words_for(one)} ({signed(one.value)}) in the {name}"
-        for name, side in zip((QUERY, KEY), sources.sides, strict=True)
-        for one in strongest_sources(side, 2, raising=above)
-    ]
-    return f"{start}; its largest sources are {', '.join(largest)}."
+        start = f"The score is {three(abs(sources.contrast))} {side} {other}"
+    query, key = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
+    return (
+        f"{start}. The largest sources are {query} in the query, and {key} in the key; the "
+        "sources of each side sum to the score."
+    )

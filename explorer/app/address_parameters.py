@@ -214,7 +214,6 @@ _on(
     option("through", "Through layer", "from 0 to the last layer", "the last layer"),
     token("flow_to", "Token"),
     option("answer_of", "Answer", "one of the likeliest options"),
-    option("path_steps", "Steps", "the number of steps of integrated gradients", "32"),
     text("first_token", "Another first token", "one token", most=60),
 )
 _on(

@@ -34,7 +34,7 @@ PARAMETER_NAMES = {
     "o_proj": "output projection",
     "q_norm": "query norm",
     "k_norm": "key norm",
-    "rows": "sink logits",
+    "rows": "scale of the rows",
     "gate": "gate of the heads",
     "gate_proj": "gate projection",
     "up_proj": "up projection",

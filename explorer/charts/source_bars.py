@@ -1,4 +1,4 @@
-"""Signed bars with a name and a number each; a click on a row is tooltip."""
+"""Signed bars with a name and a number each; a click on a row is reported."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

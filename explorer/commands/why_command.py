@@ -57,7 +57,7 @@ def explain_score(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     row, column = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
     yield forward.part(part).words.cell.format(row=row, column=column, value=three(weight)) + "."
     other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
-    yield sources_in_words(sources, other)
+    yield sources_in_words(sources, forward.columns, other)
     yield str(args.out)
 
 

@@ -172,7 +172,7 @@ def _best(opened: OpenModel, logits: Tensor, name: Callable[[int], str]) -> tupl
 
 def one_token(opened: OpenModel, typed: str) -> tuple[int | None, str]:
     """The ID of a text of one token, with or without a space before it; else why it is not one."""
-    if not typed.strip():
+    if not typed.strip(" "):
         return None, ""
     for text in (typed, f" {typed}"):
         try:

@@ -77,7 +77,7 @@ def run_edited(
     """
     if not edits:
         return EditedPass(forward)
-    key = ("edited", forward.text, forward.pair, tuple(edits))
+    key = ("edited", *forward.key, tuple(edits))
     return cached(opened, key, lambda: _run(opened, forward, edits), lambda run: run.forward.bytes)
 
 

@@ -61,10 +61,7 @@ class ForwardPass:
 
     @property
     def key(self) -> tuple[Hashable, ...]:
-        """Distinguishes it from other passes of the same model.
-
-        The decoder of an encoder-decoder may read another answer than the model's own.
-        """
+        """Distinguishes it from other passes of its model; a decoder may read another answer."""
         return self.text, self.pair, self.edits, self.target if self.source else ()
 
     @property

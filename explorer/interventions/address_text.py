@@ -122,8 +122,7 @@ CODECS: dict[str, Codec] = {
 """How a field is written and read; other fields are numbers."""
 
 
-OPTIONAL = "source"
-"""A last field that is not written where it is None."""
+OPTIONAL = "source"  # a last field, which is not written where it is None
 
 
 def edit_to_text(edit: Intervention) -> str:

@@ -83,6 +83,7 @@ def shape(sizes: tuple[int, ...]) -> str:
     return " × ".join(f"{size:,}" for size in sizes)
 
 
-def signed(value: float) -> str:
-    """Three digits, with a plus before a positive number."""
-    return f"+{three(value)}" if value > 0 else three(value)
+def signed(value: float, error: float = 0.0) -> str:
+    """The same, with a plus before a positive number."""
+    number = three(value, error)
+    return f"+{number}" if value > 0 and number != "0" else number

@@ -8,7 +8,6 @@ from explorer.analysis import (
     head_programs,
     head_similarity,
     rollout,
-    sink_experiments,
     token_attribution,
     weight_distribution,
 )
@@ -42,7 +41,7 @@ CODE = {
     "Similarity": (head_similarity.js_divergence,),
     "Map of heads": (head_metrics.metrics_of_heads,),
     "Distribution": (weight_distribution.weight_deciles,),
-    "Sinks": (attention_sinks.sinks_by_layer, sink_experiments.CutKey),
+    "Sinks": (attention_sinks.sinks_by_layer, attention_sinks.sink_experiment),
     "Rollout": (rollout.half_residual, rollout.rollout),
     "Flow": (rollout.half_residual, rollout.flow_to),
     "Attribution": (

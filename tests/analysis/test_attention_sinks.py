@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,24 +10,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from explorer.analysis import sink_experiments
-from explorer.analysis.attention_sinks import Sinks, join_sinks, sink_weights, sinks_by_layer
+from explorer.analysis.attention_sinks import (
+    EXPERIMENTS,
+    Sinks,
+    sink_experiment,
+    sink_weights,
+    sinks_by_layer,
+)
 from explorer.analysis.residual_writes import value_writes
-from explorer.analysis.sink_experiments import EXPERIMENTS, CutKey, sink_experiment
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
-from models.interventions import EditError
+from explorer.inference.forward_pass import ForwardPass, run_text
 from models.trace import trace
 from tests.analysis.conftest import TEXT, inputs_of, opened_of
 from tests.closeness import assert_close_to
-
-NAMES = [field.name for field in fields(Sinks)]
 
 
 def test_every_number_is_that_of_the_whole_matrices(found: ForwardPass) -> None:
     """Rows by their loops, norms through the whole W_O, singular values from the Gram matrix."""
     for part in (part for part in found.parts if part.name.endswith("self_attn")):
-        sinks = join_sinks([*sinks_by_layer(found, part.name)])
+        sinks = Sinks(*torch.stack([*sinks_by_layer(found, part.name)], 1))
         assert_close_to(sink_weights(found, part.name), sinks.weight)
         for layer in range(part.layers):
             seen = [row.nonzero()[:, 0].tolist() for row in found.mask(part.name, layer)]
@@ -50,7 +51,7 @@ def test_every_number_is_that_of_the_whole_matrices(found: ForwardPass) -> None:
                     float(energy.max() / energy.sum()),
                     math.exp(-sum(p * math.log(p) for p in shares if p > 0)),
                 ]
-                numbers = torch.stack([getattr(sinks, name)[layer, head] for name in NAMES])
+                numbers = torch.stack([*sinks])[:, layer, head]
                 assert_close_to(numbers, torch.tensor(expected).double(), 1e-5)
 
 
@@ -61,7 +62,7 @@ def test_every_number_is_that_of_the_whole_matrices(found: ForwardPass) -> None:
         (0.35, 0.5, 1.0, "no sink"),  # as much as uniform attention gives
         (0.6, 0.5, 0.5, "does nothing"),
         (0.6, 0.6, 0.95, "broadcasts"),
-        (0.6, 0.6, 0.85, "neither"),
+        (0.6, 0.6, 0.85, "does neither"),
         (math.nan, 0.5, 1.0, ""),
         (0.6, math.nan, 1.0, ""),
     ],
@@ -85,10 +86,9 @@ class Change:
 @pytest.mark.parametrize("kind", ["decoder", "grouped", "capped", "windows", "both"])
 def test_the_experiments_are_passes_by_hand(kind: str, tmp_path: Path) -> None:
     opened = opened_of(tmp_path, kind)
-    forward, config, head = run_text(opened, TEXT), opened.config, 1
+    forward = run_text(opened, TEXT)
     *source, target = inputs_of(forward)
     predicted = [token.id for token in forward.output_tokens] or target[0, 1:].tolist()
-    at = "decoder.0.self_attn"
 
     def loss(target: Tensor, *edits: Change, removed: int = 0) -> float:
         logits = trace(opened.model, *source, target, edits=edits).output[0, 1 - removed :]
@@ -99,31 +99,16 @@ def test_the_experiments_are_passes_by_hand(kind: str, tmp_path: Path) -> None:
         cut = mask & (torch.arange(mask.shape[-1]) > 0)
         return torch.where(cut.any(-1, keepdim=True), cut, mask)
 
-    def moved(weights: Tensor) -> Tensor:
-        rest = weights * (torch.arange(weights.shape[-1]) > 0)
-        total = rest.sum(-1, keepdim=True)
-        one = torch.arange(weights.shape[1])[:, None, None] == head
-        return torch.where(one & (total > 0), rest / total, weights)
-
-    def without_value(out: Tensor) -> Tensor:
-        passed, changed = trace(opened.model, *source, target, sites=f"{at}.*"), out.clone()
-        values = passed[f"{at}.v"][:, config.kv_head(head), 1:]
-        changed[:, head] = passed[f"{at}.weights"][:, head, :, 1:] @ values
-        return changed
-
     every = Change("decoder.*.self_attn.v", lambda v: v * (torch.arange(v.shape[2]) > 0)[:, None])
     other = torch.cat([target[:, :1] % 12 + 1, target[:, 1:]], 1)
     expected = (
         loss(target[:, 1:], removed=1),
         loss(other),
-        loss(target, Change(f"{at}.weights", moved)),
         loss(target, Change("decoder.*.self_attn.mask", hidden)),
-        loss(target, Change(f"{at}.head_out", without_value)),
         loss(target, every),
     )
     for name, after in zip(EXPERIMENTS, expected, strict=True):
-        place = "decoder.self_attn", 0, head
-        effect = sink_experiment(opened, forward, name, place, int(other[0, 0]))
+        effect = sink_experiment(opened, forward, name, "decoder.self_attn", int(other[0, 0]))
         assert effect.before == pytest.approx(loss(target), rel=1e-6)
         assert effect.after == pytest.approx(after, rel=1e-6), name
 
@@ -134,7 +119,7 @@ def test_without_a_next_token_the_output_is_compared(kind: str, tmp_path: Path) 
     opened = opened_of(tmp_path, kind)
     forward = run_text(opened, TEXT)
     (ids,) = inputs_of(forward)
-    effect = sink_experiment(opened, forward, "removed", ("encoder.self_attn", 0, 0), 5)
+    effect = sink_experiment(opened, forward, "removed", "encoder.self_attn", 5)
     before, after = (opened.model(some)[0] for some in (ids, ids[:, 1:]))
     if kind == "masked":
         before = before[1:]
@@ -142,12 +127,3 @@ def test_without_a_next_token_the_output_is_compared(kind: str, tmp_path: Path) 
     expected = F.kl_div(logs[1], logs[0], log_target=True, reduction="none").sum(-1).mean()
     assert effect.before is None
     assert effect.after == pytest.approx(float(expected), rel=1e-6)
-
-
-def test_what_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EditError, match="no key 3"):
-        CutKey("decoder.0.self_attn.mask", 3)(torch.ones(1, 1, 2, 2, dtype=torch.bool))
-    opened = opened_of(tmp_path, "decoder")
-    monkeypatch.setattr(sink_experiments, "MOST_WEIGHTS", 50)
-    with pytest.raises(ForwardPassError, match="too long to hold all weights"):
-        sink_experiment(opened, run_text(opened, TEXT), "cut", ("decoder.self_attn", 0, 0), 5)

@@ -8,9 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.analysis import neurons
-from explorer.analysis.circuits.top_lines import tokenize_lines
-from explorer.analysis.logit_attribution import contributions, direct_logits
+from explorer.analysis.circuits.top_lines import largest_lines, neuron_activations, tokenize_lines
+from explorer.analysis.logit_attribution import (
+    contributions,
+    direct_logits,
+    neuron_strengths,
+    promoted_logits,
+)
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.edited_pass import run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -39,8 +43,7 @@ def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, nam
     stack = opened.config.stacks[-1]
     activations = hidden_of(forward, stack)[PLACE]
     everything = torch.arange(len(activations))
-    logits = neurons.promoted_logits(forward, LAYER, PLACE, everything, activations)
-    logits = logits[:, OPTION].sum()
+    logits = promoted_logits(forward, LAYER, PLACE, everything, activations)[:, OPTION].sum()
     down: Any = getattr(opened.model, stack).blocks[LAYER].mlp.down_proj
     if down.bias is not None:
         bias = down.bias.detach()[None]
@@ -48,32 +51,31 @@ def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, nam
     assert_close_to(logits, contributions(forward, PLACE, OPTION).feed_forward[LAYER])
     if name == "decoder":
         norms = torch.stack([down.weight[:, n].norm() for n in everything])
-        strengths = neurons.neuron_strengths(opened.model, stack, LAYER, activations)
+        strengths = neuron_strengths(opened.model, stack, LAYER, activations)
         assert_close_to(strengths, activations.abs() * norms)
-        rows = neurons.neuron_rows(opened.model, stack, LAYER)
-        assert torch.equal(rows[NEURON], down.weight[:, NEURON])
 
 
 def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
     opened = opened_of(tmp_path, "gated")
     text, shares = tokenize_lines(opened, LINES), list[float]()
-    measured = neurons.line_activations(opened, text, LAYER, shares.append)
+    measured = neuron_activations(opened, text.rows, LAYER, shares.append)
     expected = []
     for line in LINES:
         alone = hidden_of(run_text(opened, line), "decoder")[1:, NEURON]  # the first does not count
         place = int((-alone).argmax())
         expected.append((float(alone[place]), place + 1))
-    best = neurons.top_lines_of(measured, NEURON, -1.0, 3)
+    values, places = (of[1, :, NEURON] for of in measured)
+    best = largest_lines(values, places, 3)
     negative = [line for line in range(3) if expected[line][0] < 0]
     assert [top.line for top in best] == sorted(negative, key=lambda line: expected[line][0])
     assert negative
     for top in best:
         value, place = expected[top.line]
-        assert top.value == pytest.approx(value)
+        assert top.value == pytest.approx(-value)
         assert top.token == place
     assert shares[-1] == 1
-    nothing = torch.zeros(2, 3, 9), torch.zeros(2, 3, 9)
-    assert not neurons.top_lines_of(nothing, NEURON, 1.0, 3), "it never fires"
+    nothing = torch.zeros(3)
+    assert not largest_lines(nothing, nothing, 3), "a neuron that never fires has no lines"
 
 
 @pytest.mark.parametrize("name", ["decoder", "gated", "both"])

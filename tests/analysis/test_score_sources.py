@@ -12,8 +12,13 @@ from torch import Tensor
 
 from explorer.__main__ import main
 from explorer.analysis.pair_directions import score_by_direction
-from explorer.analysis.score_sources import ScoreSide, ScoreSources, SourcesError, score_sources
-from explorer.analysis.score_sources import sources_in_words as in_words
+from explorer.analysis.score_sources import (
+    ScoreSide,
+    ScoreSources,
+    SourcesError,
+    score_sources,
+    sources_in_words,
+)
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import Token
@@ -271,7 +276,7 @@ def test_what_has_no_sources_says_why(tmp_path: Path) -> None:
     alone = score_sources(found, *at[:3], 0, 0)
     assert alone.others == 0
     assert alone.contrast == alone.score
-    assert in_words(alone).startswith("The score is ")
+    assert sources_in_words(alone, found.columns).startswith("The score is ")
     found.trace.values["decoder.1.self_attn.q"][:] = torch.nan
     with pytest.raises(SourcesError, match="not finite"):
         score_sources(found, *at, 0)
@@ -290,7 +295,7 @@ def test_the_command_writes_the_sources(tmp_path: Path, capsys: pytest.CaptureFi
     for side in ("query", "key"):
         values = [one["value"] for one in made["sources"] if one["side"] == side]
         assert sum(values) + (made["position_bias"] or 0) == pytest.approx(ours.contrast, rel=1e-4)
-    assert in_words(ours) in capsys.readouterr().out
+    assert sources_in_words(ours, forward.columns) in capsys.readouterr().out
     for wrong, why in (
         (["--head", "9.0", "--key", "1"], "--head must be a layer from 0 to"),
         (["--head", "1.0", "--key", "99"], "--key must be from"),

@@ -15,7 +15,7 @@ from explorer.analysis.token_attribution import ChosenAnswer, TokenAttribution
 from explorer.inference.forward_pass import run_text
 from models.interventions import Replace
 from models.trace import trace
-from tests.analysis.conftest import TEXT, opened_of
+from tests.analysis.conftest import TEXT, inputs_of, opened_of
 from tests.closeness import assert_close_to
 
 NAMES = ("decoder", "after", "around", "both", "masked", "first", "class behind", "relative")
@@ -33,14 +33,18 @@ def both(
     is_class = opened.config.head == "classifier"
     place = 0 if is_class else max(0, len(forward.last_stack_tokens) - 2)
     answer = tokens.chosen_answer(opened, forward, place, 2)
-    return answer, tokens.attribute_tokens(opened, answer, STEPS)
+    return answer, tokens.attribute_tokens(answer, STEPS)
 
 
 def log_probability(answer: ChosenAnswer, embedding: Tensor) -> float:
     """That of the option in one whole pass with these embeddings, by the formula."""
-    edit, how = Replace(f"{answer.stack}.embed", embedding), answer.segments_of(1)
-    output = trace(answer.base.model, *answer.base.inputs, sites=(), edits=[edit], **how).output[0]
-    logits = output[answer.base.position] if output.dim() == 2 else output
+    opened, forward = answer.opened, answer.forward
+    edits, segments = [Replace(f"{answer.stack}.embed", embedding)], None
+    if opened.config.n_segments:
+        segments = torch.tensor([[token.segment for token in forward.tokens]])
+    inputs = inputs_of(forward)
+    output = trace(opened.model, *inputs, sites=(), edits=edits, segments=segments).output[0]
+    logits = output[answer.position] if output.dim() == 2 else output
     odds = logits.exp()
     is_own = answer.forward.config.score_function == "sigmoid"
     return float((odds[answer.option] / (1 + odds[answer.option] if is_own else odds.sum())).log())
@@ -53,17 +57,23 @@ def slope(answer: ChosenAnswer, at: Tensor, direction: Tensor, place: int) -> fl
     return (log_probability(answer, at + step) - log_probability(answer, at - step)) / (2 * SMALL)
 
 
+def embedding_of(answer: ChosenAnswer) -> Tensor:
+    """The embeddings that a pass records, (t, d)."""
+    site = f"{answer.stack}.embed"
+    return trace(answer.opened.model, *inputs_of(answer.forward), sites=site)[site][0]
+
+
 def deleted(answer: ChosenAnswer, places: list[int]) -> Tensor:
     """The embeddings with the mean of all rows of the table at these places."""
-    stack = getattr(answer.base.model, answer.stack)
-    changed = answer.embedding.clone()
+    stack = getattr(answer.opened.model, answer.stack)
+    changed = embedding_of(answer).clone()
     changed[places] = stack.embedding.weight.detach().mean(0) * stack.embedding_scale
     return changed
 
 
 def test_gradients_are_central_differences(both: tuple[ChosenAnswer, TokenAttribution]) -> None:
     answer, whole = both
-    embedding = answer.embedding
+    embedding = embedding_of(answer)
     way = embedding - deleted(answer, [*answer.deletable])
     middle = tokens.integrated_gradients(answer, steps=1)
     for place in answer.deletable:
@@ -77,27 +87,26 @@ def test_gradients_are_central_differences(both: tuple[ChosenAnswer, TokenAttrib
 
 def test_a_curve_is_that_of_separate_passes(both: tuple[ChosenAnswer, TokenAttribution]) -> None:
     answer, whole = both
-    curves = whole.curves
-    assert curves.counts == tuple(range(len(answer.deletable) + 1))
+    assert whole.counts == tuple(range(len(answer.deletable) + 1))
     for name, values in whole.values.items():
         order = sorted(answer.deletable, key=lambda place: -float(values[place]))
-        logs = [log_probability(answer, deleted(answer, order[:n])) for n in curves.counts]
+        logs = [log_probability(answer, deleted(answer, order[:n])) for n in whole.counts]
         expected = torch.tensor(logs, dtype=torch.float64).exp()
-        assert_close_to(curves.curves[name], expected)
+        assert_close_to(whole.curves[name], expected)
         between = [float(one + other) / 2 for one, other in pairwise(expected)]
-        assert curves.areas[name] == pytest.approx(sum(between) / len(between))
-        assert_close_to(curves.random[0, [0, -1]], expected[[0, -1]])
-    assert torch.equal(tokens.deletion_curves(answer, {}).random, curves.random), "a fixed seed"
-    assert len({tuple(row) for row in curves.random.tolist()}) > 1
+        assert whole.areas[name] == pytest.approx(sum(between) / len(between))
+        assert_close_to(whole.random[0, [0, -1]], expected[[0, -1]])
+    assert torch.equal(tokens.deletion_curves(answer, {}).random, whole.random), "a fixed seed"
+    assert len({tuple(row) for row in whole.random.tolist()}) > 1
     change, total = logs[0] - logs[-1], float(whole.values[tokens.INTEGRATED].sum())
-    assert curves.change == pytest.approx(change)
+    assert whole.change == pytest.approx(change)
     assert whole.error == pytest.approx(abs(total - change) / abs(change))
     assert whole.error < 0.05
 
 
 def test_attention_rollout_and_importance(both: tuple[ChosenAnswer, TokenAttribution]) -> None:
     answer, whole = both
-    forward, config, place = answer.forward, answer.forward.config, answer.base.position
+    forward, config, place = answer.forward, answer.forward.config, answer.position
     layers = forward.all_weights(forward.parts[0].name).mean(1)
     rolled = torch.eye(layers.shape[-1], dtype=layers.dtype)
     for layer in layers:
@@ -127,7 +136,7 @@ def test_what_cannot_be_attributed_is_refused_and_what_stays_is_not_deleted(tmp_
     with pytest.raises(tokens.AttributionError, match="at least two tokens"):
         tokens.chosen_answer(opened, forward, 1, 2)
     for changes, why in (
-        ({"head": "none"}, "no output head"),
+        ({"head": "none"}, "gives no probabilities"),
         ({"head": "classifier", "n_classes": 1, "problem_type": "regression"}, "no deletion curve"),
     ):
         other: Any = SimpleNamespace(config=opened.config.replace(kind="encoder", **changes))

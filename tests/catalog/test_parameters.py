@@ -31,6 +31,7 @@ CHANGES: list[dict[str, Any]] = [
     {"kind": "encoder-decoder", "src_vocab_size": 99, "n_encoder_layers": 3, "head": "none"},
     {"kind": "encoder-decoder", "d_ff_encoder": 300},
     {"norm_position": "sandwich", "qk_norm": True, "n_kv_heads": 2, "d_head": 24},
+    {"sink_logit": True, "gated_attention": True},
     {"parallel": True, "shared_norm": True, "gated": True, "bias": False, "qkv_bias": False},
     {"d_ff": 0, "positions": "none", "final_norm": False, "head_bias": False},
 ]

@@ -82,6 +82,7 @@ WAYS = ("q_input", "k_input", "v_input")
 """In which a head can have an input of its own."""
 INPUTS_OF = {
     "grouped": config_of("decoder", n_kv_heads=1, positions="rotary"),
+    "scaled rows": config_of("decoder", sink_logit=True, gated_attention=True),
     "two groups": config_of("decoder", n_heads=4, n_kv_heads=2, qk_norm=True, positions="alibi"),
     "a group for each": config_of("decoder", positions="learned"),
     "parallel": config_of("decoder", n_kv_heads=1, parallel=True, windows=(0, 3)),

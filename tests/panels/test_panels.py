@@ -101,6 +101,7 @@ VIEWS: list[View] = [
     ("attention/heads", {"side": "Similarity"}, checks.similarity, SOME),
     ("attention/heads", {"side": "Map of heads"}, checks.heads_map, SOME),
     ("attention/heads", {"side": "Distribution"}, checks.deciles, ("letters", "reviews")),
+    ("attention/heads", {"side": "Sinks"}, checks.sinks, ("letters", "reviews")),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
     ("attention/heads", {"side": "Attribution"}, drawn(attribution="shares"), (*SOME, "reviews")),

@@ -10,7 +10,7 @@ import torch
 
 from explorer.analysis.circuits.top_lines import best_lines
 from explorer.analysis.head_metrics import METRICS
-from explorer.analysis.score_sources import strongest_sources, words_for
+from explorer.analysis.score_sources import strongest_sources
 from explorer.analysis.wiring import edge_grid
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import opened_model
@@ -72,8 +72,8 @@ def space(page: Panel) -> None:
 def why(page: Panel) -> None:
     sources = page.made["sources"]
     page.says(sources.contrast)
-    for one in strongest_sources(sources.queries, 2, raising=sources.contrast >= 0):
-        assert f"{words_for(one)} ({signed(one.value)}) in the query" in apps.said(page.at)
+    for one in strongest_sources(sources.queries, 2):
+        assert f"({signed(one.value)})" in apps.said(page.at)
 
 
 def pair(page: Panel) -> None:
@@ -122,6 +122,11 @@ def deciles(page: Panel) -> None:
     rows = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
     shares = page.made["deciles"].share[page.made["layer"], page.made["head"]]
     torch.testing.assert_close(torch.tensor([row["value"] for row in rows]), shares)
+
+
+def sinks(page: Panel) -> None:
+    assert page.picture("sinks").tolist() == page.made["sinks"].weight.float().tolist()
+    assert page.made["name"] == "zeroed everywhere"
 
 
 def similarity(page: Panel) -> None:

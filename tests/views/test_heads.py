@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer.analysis import rollout
 from explorer.analysis.head_programs import measure_programs, read_lines
-from explorer.analysis.token_attribution import DRAWS, DeletionCurves
+from explorer.analysis.token_attribution import DRAWS, TokenAttribution
 from explorer.app import widget_state
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
@@ -105,18 +105,18 @@ def test_the_verdict_is_about_the_areas() -> None:
     """Areas by hand: (p₀ + p₁) / 4 + (p₁ + p₂) / 4 over two tokens."""
     random = torch.tensor([[0.8, 0.6, 0.2]] * (DRAWS - 1) + [[0.8, 0.2, 0.2]])  # 0.55 and 0.35
     fast, slow = torch.tensor([0.8, 0.1, 0.2]), torch.tensor([0.8, 0.4, 0.2])  # 0.30 and 0.45
-    said_of = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": fast}, random, 1.0)
+    said_of = TokenAttribution({}, (0, 1, 2), {"attention": slow, "rollout": fast}, random, 1.0)
     assert "falls fastest when tokens are deleted by “rollout”: area 0.300" in verdict(said_of)
     assert f"{DRAWS} random orders have 0.350 to 0.550" in verdict(said_of)
     assert f"Attention has 0.450, less than {DRAWS - 1} of them" in verdict(said_of)
-    both = DeletionCurves((0, 1, 2), {"attention": slow, "rollout": slow}, random, 1.0)
+    both = TokenAttribution({}, (0, 1, 2), {"attention": slow, "rollout": slow}, random, 1.0)
     assert f"No method beats all {DRAWS} random orders" in verdict(both)
     assert "the best is “attention” and “rollout”: area 0.450" in verdict(both)
 
 
 def test_a_text_of_one_token_is_not_attributed() -> None:
     assert "at least two tokens" in said(page(side="Attribution", model="letters", text="t"))
-    at = page(side="Attribution", model="letters", text="that cat", path_steps="64")
+    at = page(side="Attribution", model="letters", text="that cat")
     assert "Integrated gradients with 64 steps sum to " in said(at)
 
 

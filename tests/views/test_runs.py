@@ -150,6 +150,15 @@ def test_a_click_starts_a_race_and_names_its_leader(cluster: FakeCluster, tmp_pa
     assert "There is no such race" in said(page(**RACES, sweep="0" * 12))
 
 
+def test_a_race_of_twins_has_a_run_for_each(cluster: FakeCluster, tmp_path: Path) -> None:
+    press(page(**RACES), "race_3")
+    twins = [*reversed(all_runs(tmp_path))]
+    ways = [(run.spec.model.sink_logit, run.spec.model.gated_attention) for run in twins]
+    assert ways == [(False, False), (True, False), (False, True)]
+    assert len({(run.spec.training, run.spec.weights_seed) for run in twins}) == 1
+    assert twins[1].task().name == "shakespeare", "of the text that comes with the app"
+
+
 def test_a_sweep_is_named_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(**RACES)
     at.text_input(key="swept_lr").set_value("1e-3, 3e-3").run()

@@ -13,7 +13,7 @@ Shapes: n lines, b lines of a batch, L layers, h heads, t tokens.
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from torch import Tensor
 from explorer.analysis.circuits.finding import weights_digest
 from explorer.analysis.head_circuits import blocks_of, output_columns
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.model_inputs import ids_of, segments_of
+from explorer.inference.model_inputs import ids_of, record, segments_of
 from explorer.inference.results_cache import cached
 from explorer.inference.trained_tokenizers import README, TRANSLATION, shipped_text
 from explorer.system.atomic_files import fits, write_bytes
@@ -85,9 +85,10 @@ class TokenActivations:
     weight: Tensor
 
 
-def batches(rows: Rows, heads: int, *, equal_lengths: bool) -> Iterator[list[int]]:
+def batches(opened: OpenModel, rows: Rows) -> Iterator[list[int]]:
     """The places of the lines of each batch, which are of about equal length."""
-    batch: list[int] = []
+    batch, heads = list[int](), opened.config.n_heads
+    equal_lengths = opened.config.pad_id is None and opened.config.kind == "encoder"
     for at in sorted(range(len(rows)), key=lambda at: len(rows[at])):
         length, count = len(rows[at]), len(batch) + 1
         is_full = (
@@ -109,9 +110,7 @@ def activations_by_batch(
     Costs a pass over all tokens. Padding after a line changes nothing: it is masked, or later
     than every token of a decoder.
     """
-    config = opened.config
-    equal = config.pad_id is None and config.kind == "encoder"
-    for some in batches(rows, config.n_heads, equal_lengths=equal):
+    for some in batches(opened, rows):
         if not measured.issuperset(some):
             yield some, token_activations(opened, [rows[at] for at in some])
 
@@ -163,6 +162,28 @@ class _ActivationTap(RecordingTap):
         grams = torch.stack([o_proj.mT @ o_proj for o_proj in columns])
         squares = ((head_out @ grams) * head_out).sum(-1)
         return squares.clamp(min=0).sqrt()
+
+
+def neuron_activations(
+    opened: OpenModel, rows: Rows, layer: int, report: Callable[[float], None]
+) -> tuple[Tensor, Tensor]:
+    """The largest positive and negative activation of every neuron in a line, and their tokens.
+
+    Both are (2, l, n), sizes without a sign, of a model of one stack. The first token and special
+    tokens do not count. Costs a pass over all tokens.
+    """
+    config, done = opened.config, 0
+    site = f"{config.stacks[0]}.{layer}.mlp.hidden"
+    values = torch.zeros(2, len(rows), config.d_ff)
+    places = torch.zeros(values.shape, dtype=torch.int16)
+    for some in batches(opened, rows):
+        padded, counts = padded_lines(opened, [rows[at] for at in some])
+        hidden = record(opened, padded, sites=[site], read_at=slice(0))[site]
+        hidden = hidden.float() * counts[..., None]
+        largest = torch.stack([hidden, -hidden]).max(2)
+        values[:, some], places[:, some] = largest.values, largest.indices.to(torch.int16)
+        report((done := done + len(some)) / len(rows))
+    return values, places
 
 
 OF_TASK = "Examples of its task"
@@ -252,14 +273,15 @@ def best_lines(
     activations: LineActivations, by: str, layer: int, head: int, count: int
 ) -> list[TopLine]:
     """The measured lines with the largest `norm` or `weight` of one head."""
-    values = getattr(activations, by)[:, layer, head]
+    by_line, at = getattr(activations, by), getattr(activations, f"{by}_at")
+    return largest_lines(by_line[:, layer, head], at[:, layer, head], count)
+
+
+def largest_lines(values: Tensor, places: Tensor, count: int) -> list[TopLine]:
+    """The lines of the largest positive `values` (n,), whose tokens are `places` (n,)."""
     order = values.nan_to_num(nan=-1.0).argsort(descending=True, stable=True)[:count].tolist()
-    places = getattr(activations, f"{by}_at")[:, layer, head]
-    return [
-        TopLine(line, float(values[line]), int(places[line]))
-        for line in order
-        if float(values[line]) > 0
-    ]
+    best = [TopLine(line, float(values[line]), int(places[line])) for line in order]
+    return [top for top in best if top.value > 0]
 
 
 def load_activations(digest: str, shape: tuple[int, int, int]) -> LineActivations | None:

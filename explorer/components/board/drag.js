@@ -41,7 +41,7 @@ function press(state, cell, event) {
 // The board that takes cells and its cell under the pointer, if there is one: a shadow root hides
 // what is in it from the document.
 function under({clientX, clientY}) {
-  const places = [...boards].filter(({root, data}) => root.isConnected && data.drags === "onto")
+  const places = [...boards].filter(({root, data}) => root.isConnected && data?.drags === "onto")
     .map(state => [state, state.root.getRootNode().elementFromPoint(clientX, clientY)?.closest("td")]);
   return places.filter(([state, cell]) => cell && state.rows.contains(cell));
 }
@@ -69,7 +69,6 @@ export function tap(state, cell) {
 // Its cells are made anew; the Tab key reaches the first, and the arrow keys the others.
 export function readied(state) {
   if (state.data.drags === "from") carried = null;
-  for (const cell of state.data.drags ? state.rows.querySelectorAll("td") : []) cell.tabIndex = -1;
-  const first = state.data.drags && cellAt(state, 0, 0);
-  if (first) first.tabIndex = 0;
+  const cells = state.data.drags ? state.rows.querySelectorAll("td") : [];
+  cells.forEach((cell, at) => { cell.tabIndex = at ? -1 : 0; });
 }

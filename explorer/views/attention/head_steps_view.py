@@ -8,6 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from explorer.analysis.adjusted_weights import CLOSE
 from explorer.analysis.query_key import (
     HeadStages,
     head_stages_of,
@@ -121,7 +122,10 @@ def stage_panels(head: HeadStages, step: int) -> list[Panel]:
 
 
 def stage_equation(head: HeadStages) -> list[Node]:
-    """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor; a cap adds a tanh."""
+    """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor; a cap adds a tanh.
+
+    The scale of the rows, in models that have one, is r.
+    """
     root = _root(head)
     product: Node = {
         "of": "dots",
@@ -137,14 +141,15 @@ def stage_equation(head: HeadStages) -> list[Node]:
     return [
         {"of": "out", "parts": ["head"]},
         " = ",
-        {"of": "weights", "parts": ["softmax (", inner, ")"]},
+        {"of": "weights", "parts": ["r ⊙ " * head.scales_rows + "softmax (", inner, ")"]},
         {"of": "v", "parts": ["V"]},
     ]
 
 
 def spoken_equation(head: HeadStages) -> str:
     """The equation as it is read aloud."""
-    return f"head = softmax({_product(head)} + M) V"
+    scale = "the scale of each row times " * head.scales_rows
+    return f"head = {scale}softmax({_product(head)} + M) V"
 
 
 def _root(head: HeadStages) -> str:
@@ -238,7 +243,9 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
         what = "Scores with position bias" if head.adds_bias else "Scores"
         signed = {"scale": "diverging", "unit": "score", "top": float(head.scores.abs().max())}
         has_masked_rows = not masks.both.any(-1).all()
-        sums = "Weights: rows sum to 1" + (", fully masked rows to 0" if has_masked_rows else "")
+        is_scaled = bool((head.weights.sum(-1) < 1 - CLOSE)[masks.both.any(-1)].any())
+        sums = f"Weights: rows sum to {'less than ' * is_scaled}1"
+        sums += ", fully masked rows to 0" if has_masked_rows else ""
         pictures += [
             (what, head.scores, "scores", signed),
             (f"{what}, masked", head.scores, "masked", {"allowed": masks.both, **signed}),

@@ -280,10 +280,10 @@ def _draw_below(context: PageContext, cell: PinnedCell, *notes: str) -> None:
     if cell.query is not None and cell.key is not None and small.exact is not None:
         assert small.allowed is not None
         notes = (*notes, head_of_cell(small.exact, small.allowed, cell.query, cell.key))
-    widgets.notes(filter(None, notes))
     if cell.query is not None and cell.key is not None:
         place = HeadCell(*context.choice.place, cell.query, cell.key)
         draw_why(context.opened, context.forward, place)
+    widgets.notes(filter(None, notes))
     pinned.links_from(cell)
 
 

@@ -62,10 +62,11 @@ def _caption(edges: list[FlowEdge], layers: int) -> str:
 
 CHOICE_WIDTH = 240
 FLOW_SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
+SUMS = ", so every row sums to 1"
 ROLLOUT = (
     "A row is a token after these layers, a column an input token. Each layer is ½ mean attention "
     "weights over the heads + ½ identity for the residual connection; rollout is the product of "
-    "the layers, so every row sums to 1. Values, norms and feed-forward layers are ignored. "
+    f"the layers{SUMS}. Values, norms and feed-forward layers are ignored. "
     f"{FLOW_SOURCE}"
 )
 FLOW = (
@@ -104,7 +105,9 @@ def draw_rollout(context: PageContext, row: DeltaGenerator) -> Script | None:
         absent="not reached",
         unit="rollout",
     )
-    st.caption(_of_stack(context) + ROLLOUT)
+    config = context.opened.config
+    is_scaled = config.sink_logit or config.gated_attention
+    st.caption(_of_stack(context) + ROLLOUT.replace(SUMS, "" if is_scaled else SUMS))
     return script(rollout_code, context.forward, part, layer + 1)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from explorer.analysis.score_sources import (
     ScoreSources,
     Source,
     SourcesError,
+    multiplications,
     score_sources,
     sources_in_words,
     strongest_sources,
@@ -32,12 +34,14 @@ from explorer.charts.source_bars import SourceBar, source_bars
 from explorer.components.chart import chart
 from explorer.components.picker import cells
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.results_cache import cached
+from explorer.interventions.edits import AblateHead
 from explorer.text import Token
 from explorer.text.number_format import signed, three
-from explorer.text.token_labels import label_at
+from explorer.text.token_labels import label_at, named_at
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.shared import pinned, widgets
+from explorer.views.shared.edit_history import current_history, link_with_edit
+from explorer.views.shared.measurement import measurement
 from explorer.views.shared.pinned import PinnedCell
 from explorer.views.shared.tables import table
 
@@ -73,13 +77,16 @@ def sources_of(
     against: int | None = None,
     *,
     plain: bool = False,
-) -> ScoreSources:
-    """The sources of a score of this pass, computed once."""
+) -> ScoreSources | None:
+    """The sources of a score of this pass, computed once; None where they wait for a click."""
     at = (cell.part, cell.layer, cell.head, cell.query, cell.key)
-    return cached(
+    return measurement(
         opened,
-        ("score sources", forward.text, forward.pair, at, against, plain),
-        lambda: score_sources(forward, *at, against, plain=plain),
+        "score sources",
+        ("score sources", *forward.key, at, against, plain),
+        lambda _: score_sources(forward, *at, against, plain=plain),
+        cost=multiplications(forward, cell.part, cell.layer),
+        doing="Computing the sources of the score",
     )
 
 
@@ -109,8 +116,10 @@ def draw_sources(
     except SourcesError as error:
         say(str(error))
         return
+    if sources is None:
+        return
     other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
-    st.text(sources_in_words(sources, other))
+    st.text(sources_in_words(sources, forward.columns, other))
     if as_table:
         grid, directions = widgets.side_by_side(1, 1)
         with grid:
@@ -133,7 +142,7 @@ def _draw_bars(context: PageContext, sources: ScoreSources, here: HeadCell) -> N
     for column, name, drawn, some in zip(columns, (QUERY, KEY), bars, largest, strict=True):
         with column:
             where = in_quotes(label_at(*_place(context, here, name)))
-            st.markdown(f"**Sources of the {name}** {literal(where)}")
+            st.markdown(f"**Sources of the {name}** {literal(where)} · click a head to follow it")
             chart(
                 source_bars(drawn, (min(values), max(values))),
                 key=f"sources_of_{name}",
@@ -143,17 +152,19 @@ def _draw_bars(context: PageContext, sources: ScoreSources, here: HeadCell) -> N
                 chosen=_written(context, here),
             )
     with st.container(horizontal=True):
-        for name, side in zip((QUERY, KEY), sources.sides, strict=True):
-            heads = [one for one in side if one.part]
-            for one in strongest_sources(heads, FOLLOWED, raising=sources.contrast >= 0):
+        for name, some in zip((QUERY, KEY), largest, strict=True):
+            for one in [one for one in some if one.part][:FOLLOWED]:
                 st.button(
                     f"{name.capitalize()}: head {one.name} {literal(_reads(context, one))}",
                     key=f"follow_{name}_{one.name}",
-                    icon=":material/arrow_back:",
+                    icon=":material/arrow_forward:",
                     type="tertiary",
                     on_click=_follow,
                     args=(context, here, name, one),
                 )
+        link_with_edit(
+            f"Without head {here.layer}.{here.head}", AblateHead(here.part, here.layer, here.head)
+        )
 
 
 def _bars(
@@ -228,7 +239,7 @@ def _written(context: PageContext, cell: HeadCell) -> str:
 def _trail(context: PageContext, here: HeadCell) -> list[HeadCell]:
     """The cells that the reader followed to this one; this one alone where they chose another."""
     text = str(TRAIL.texts().get("trail", ""))
-    cells = [_cell(context, step) for step in text.split("-")] if text else []
+    cells = [_cell(context, step) for step in text.split("-")[-MOST_STEPS:]] if text else []
     known = [cell for cell in cells if cell is not None]
     trail = known if len(known) == len(cells) and known[-1:] == [here] else [here]
     TRAIL.settle({"trail": text if len(trail) > 1 else ""})
@@ -255,7 +266,7 @@ def _draw_trail(context: PageContext, trail: Sequence[HeadCell]) -> None:
             f"{literal(cut(column, LONGEST_NAME))}",
             key=f"trail_{at}",
             type="tertiary",
-            icon=":material/chevron_right:",
+            icon=":material/arrow_back:",
             on_click=_go_to,
             args=(context, trail[: at + 1]),
         )
@@ -321,15 +332,19 @@ def _draw_directions(forward: ForwardPass, here: HeadCell) -> None:
 
 
 def _in_a_row(tokens: Sequence[Token], places: Sequence[int]) -> str:
-    return ", ".join(f"{cut(label_at(tokens, at), LONGEST_NAME)} ({at})" for at in places)
+    return ", ".join(named_at(tokens, at) for at in places)
 
 
 def _about(sources: ScoreSources) -> str:
     """What the numbers are, what they leave out, and the error of their sum."""
     text = (
         "The scale of every norm is frozen at its value in this pass, so the sources of each side "
-        "sum to the score; click a head to follow it."
+        "sum to the score."
     )
+    if current_history().active:
+        text += " Interventions do not apply here: these are the sources of the pass without them."
+    if not any(one.part for side in sources.sides for one in side):
+        text += " No head writes before this one, so the trail ends here."
     if sources.cap is not None:
         text += f" The score is the one before the cap of ± {three(sources.cap)}."
     sums = "The sum of the sources, against the score of the pass"
@@ -340,10 +355,9 @@ def draw_why(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> None:
     """Where the score of a cell comes from, in one sentence; nothing for a long text."""
     if len(forward.columns(cell.part)) > QUICK_TOKENS:
         return
-    try:
-        st.text(sources_in_words(sources_of(opened, forward, cell)))
-    except SourcesError:
-        return
+    with suppress(SourcesError):
+        if (sources := sources_of(opened, forward, cell)) is not None:
+            st.text(sources_in_words(sources, forward.columns))
 
 
 def sources_code(

@@ -90,7 +90,7 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
     for place, line in enumerate(best[:LARGE]):
         _draw_line(opened, text, line, unit, (at.layer, at.head), f"line_{place}")
     _say_how_many(text, activations)
-    _draw_list(text, best, unit)
+    draw_list(text, best, unit)
     st.caption(
         f"{meaning}. The first token and special tokens do not count: attention that finds nothing "
         "else rests there. One pass measures all heads, so you can change the head without a wait. "
@@ -155,7 +155,7 @@ def draw_searched_lines(opened: OpenModel, layer: int, head: int) -> None:
     activations = activations_of(opened, text)
     st.markdown("**Top-activating lines of the text that was searched last**")
     _say_how_many(text, activations)
-    _draw_list(text, best_lines(activations, "norm", layer, head, LARGE), "norm")
+    draw_list(text, best_lines(activations, "norm", layer, head, LARGE), "norm")
 
 
 def _measure_rest(opened: OpenModel, text: TokenizedLines, activations: LineActivations) -> None:
@@ -207,7 +207,8 @@ def _draw_line(
     chips(tokens, key=key, highlight=line.token, values=values.tolist(), unit=unit)
 
 
-def _draw_list(text: TokenizedLines, best: list[TopLine], unit: str) -> None:
+def draw_list(text: TokenizedLines, best: list[TopLine], unit: str) -> None:
+    """A table of the top-activating lines."""
     if best:
         table(
             {

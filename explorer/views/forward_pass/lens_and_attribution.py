@@ -50,14 +50,10 @@ def draw_lens(
         st.caption(too_long(forward))
         return
     places = shown_positions(len(tokens), position)
-    rows = [
-        Row(
-            f"layer {layer}",
-            [Cell(*words[at], looks[layer][at] if looks else "") for at in places],
-            is_token=False,
-        )
-        for layer, words in reversed([*enumerate(lens_words(context.opened, forward))])
-    ]
+    rows = []
+    for layer, words in reversed([*enumerate(lens_words(context.opened, forward))]):
+        cells = [Cell(*words[at], looks[layer][at] if looks else "") for at in places]
+        rows.append(Row(f"layer {layer}", cells, is_token=False))
     place = "In place of" if forward.config.kind == "encoder" else "After"
     edited = ", with the interventions" if forward.edits else ""
     usual = {

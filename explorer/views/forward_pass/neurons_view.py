@@ -3,14 +3,15 @@
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.circuits.top_lines import built_in_lines, built_in_texts, tokenize_lines
-from explorer.analysis.forward_pass.pass_values import PassValues
-from explorer.analysis.neurons import (
-    line_activations,
-    neuron_strengths,
-    promoted_logits,
-    top_lines_of,
+from explorer.analysis.circuits.top_lines import (
+    built_in_lines,
+    built_in_texts,
+    largest_lines,
+    neuron_activations,
+    tokenize_lines,
 )
+from explorer.analysis.forward_pass.pass_values import PassValues
+from explorer.analysis.logit_attribution import neuron_strengths, promoted_logits
 from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
 from explorer.app.choosing import draw_page_link
@@ -20,8 +21,7 @@ from explorer.interventions.address_text import has_room_for, to_address
 from explorer.interventions.edits import AblateNeuron
 from explorer.text import TextError
 from explorer.text.number_format import signed, three
-from explorer.text.token_labels import label_at
-from explorer.text.visible_text import cut
+from explorer.views.circuits.evidence import draw_list
 from explorer.views.circuits.question_scores import cost_per_token
 from explorer.views.forward_pass.lens_and_attribution import option_text
 from explorer.views.shared.edit_history import FULL, current_history
@@ -29,7 +29,7 @@ from explorer.views.shared.measurement import measurement
 from explorer.views.shared.pass_position import STAGE_CHOICES, PassPosition
 from explorer.views.shared.tables import table
 
-SHOWN, TOKENS_SHOWN, LINES_SHOWN, LONGEST = 8, 3, 5, 100
+SHOWN, TOKENS_SHOWN, LINES_SHOWN = 8, 3, 5
 KEY = "stage_neuron"
 
 
@@ -52,15 +52,17 @@ def draw_neurons(opened: OpenModel, values: PassValues, at: PassPosition) -> Non
         columns["suppresses"] = [_options(opened, row, largest=False) for row in logits]
     st.markdown("**Strongest neurons at this token**")
     table(columns, right=right)
-    promoted = (
-        " Promoted and suppressed are the tokens with the largest and smallest direct logits of "
-        "what it writes here, with later norms frozen; the number is that of the first."
-    )
+    promoted = " Promoted and suppressed are those of what it writes here, by direct logits."
     st.caption(
         f"{len(best)} of {len(strengths):,}, by |activation| × the norm of its row of W₂."
-        f"{promoted if is_read else ''} Geva et al. 2022."
+        f"{promoted * is_read} Geva et al. 2022."
     )
-    neuron = _choose(best.tolist(), at.columns.get("number"), len(strengths))
+    options = best.tolist()
+    neuron = at.columns.get("number", len(strengths))
+    neuron = neuron if neuron < len(strengths) else options[0]
+    widget_state.put(KEY, neuron)
+    options = options if neuron in options else [*options, neuron]
+    st.segmented_control("Neuron", options, key=KEY, on_change=_pin, required=True)
     edit = AblateNeuron(f"{stage.stack}.self_attn", layer, neuron)
     if has_room_for(history := current_history(), edit):
         edits = to_address(history.add(edit))
@@ -80,17 +82,9 @@ def _options(opened: OpenModel, logits: Tensor, *, largest: bool) -> str:
     return "  ".join([f"{first} {signed(float(best.values[0]))}", *others])
 
 
-def _choose(best: list[int], chosen: int | None, count: int) -> int:
-    """The chosen neuron, by default the strongest; choosing one pins it in the matrix."""
-    neuron = best[0] if chosen is None or chosen >= count else chosen
-
-    def take() -> None:
-        STAGE_CHOICES.put("number", str(widget_state.get(KEY)))
-
-    widget_state.put(KEY, neuron)
-    options = best if neuron in best else [*best, neuron]
-    st.segmented_control("Neuron", options, key=KEY, on_change=take, required=True)
-    return neuron
+def _pin() -> None:
+    """For a callback: pin the chosen neuron in the matrix."""
+    STAGE_CHOICES.put("number", str(widget_state.get(KEY)))
 
 
 def _draw_lines(opened: OpenModel, layer: int, neuron: int, activation: float) -> None:
@@ -105,18 +99,14 @@ def _draw_lines(opened: OpenModel, layer: int, neuron: int, activation: float) -
         opened,
         "neuron_lines",
         ("neuron lines", source, layer),
-        lambda report: line_activations(opened, text, layer, report),
+        lambda report: neuron_activations(opened, text.rows, layer, report),
         cost=sum(map(len, text.rows)) * cost_per_token(opened),
         doing=f"Reading {len(text.rows):,} lines",
     )
     if activations is None:
         return
-    lines = top_lines_of(activations, neuron, -1.0 if activation < 0 else 1.0, LINES_SHOWN)
-    rows = [text.rows[top.line] for top in lines]
-    places = [label_at(row, top.token) for row, top in zip(rows, lines, strict=True)]
-    columns = {"activation": [three(top.value) for top in lines], "at": places}
-    columns["text"] = [cut(text.lines[top.line], LONGEST) for top in lines]
-    table(columns, right=("activation",))
+    sizes, places = (of[int(activation < 0), :, neuron] for of in activations)
+    draw_list(text, largest_lines(sizes, places, LINES_SHOWN), "|activation|")
     st.caption(
         f"Of {len(text.rows):,} lines, those with the largest activation of neuron {neuron} of the "
         "sign that it has here. The first token and special tokens do not count."

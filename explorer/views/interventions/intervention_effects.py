@@ -122,7 +122,7 @@ def _facts_over_text(
         return over_text(both[0].trace, both[1].trace, ids)
 
     forward = before.forward
-    key = ("over text", forward.text, forward.pair, before.applied, after.applied)
+    key = ("over text", *forward.key, before.applied, after.applied)
     change = cached(opened, key, measure, lambda change: change.kl.nbytes)
     most = int(change.kl.argmax())
     rows = [

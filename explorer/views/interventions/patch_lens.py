@@ -66,8 +66,8 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     left, right = widgets.side_by_side(1, 1)
     with left:
         named = {"key": "drag_from", "title": f"{context.choice.called} · Lens of the second text"}
-        idle = "Second text: drag from here"
-        draw_lens(context, other, position, **named, idle=idle, column=-1, drags="from")
+        named |= {"idle": "Second text: drag from here", "drags": "from"}
+        draw_lens(context, other, position, **named, column=-1)
     with right:
         named = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
         drop: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": patch}

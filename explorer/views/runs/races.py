@@ -32,7 +32,7 @@ from explorer.runs.sweep import (
     title_of,
 )
 from explorer.system import limits
-from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer
+from explorer.tasks import CUSTOM_TASKS, TASKS, CustomTask, Task, stored_tokenizer, text_for
 from explorer.text import TextError
 from explorer.text.number_format import megabytes, three
 from explorer.text.visible_text import literal, literal_sentence
@@ -144,7 +144,7 @@ def draw_races() -> list[Run]:
 
 def _start_race(race: Race) -> None:
     with errors_noted("runs"):
-        _start(race.specs, race.title, OwnText())
+        _start(race.specs, race.title, OwnText(text_for(race.task)))
 
 
 def _start(specs: Sequence[RunSpec], title: str, own: OwnText) -> None:

@@ -83,9 +83,9 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
-    are = "intervention is" if count == 1 else "interventions are"
+    are = "intervention is active" if count == 1 else "interventions are active"
     with st.container(**ROW):
-        st.text(f"{count or 'No'} {are} active" + f"; {absent} cannot apply here" * bool(absent))
+        st.text(f"{count or 'No'} {are}{f'; {absent} cannot apply here' * bool(absent)}")
         with st.popover("Undo or remove"):
             draw_history(context)
         draw_page_link("interventions")
@@ -97,14 +97,12 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
 
 def _settle_text() -> str:
-    """The interventions of the address; of the page before, where the reader comes without any.
-
-    Two pages in a row have the field, and Streamlit gives the second one an empty value.
-    """
+    """The interventions of the address; of the page before, where the reader comes without any."""
     kept = session().persistent.setdefault("edits", {})
     is_without = session().has_arrived and not address.is_named("edits")
-    if is_without and not streamlit_patches.came_back():
-        widget_state.put("edits", kept.get("edits", ""))
+    if kept.get("edits") and is_without and not streamlit_patches.came_back():
+        widget_state.put("edits", kept["edits"])
+        address.write("edits", kept["edits"])
     kept["edits"] = str(widget_state.get("edits", address.value_of("edits")) or "")
     return str(kept["edits"])
 
@@ -158,6 +156,15 @@ def edit_button(
     st.button(label, key=key, on_click=add_intervention, args=args, disabled=disabled, **how)
     if why:
         st.text(why)
+
+
+def link_with_edit(label: str, edit: Intervention) -> None:
+    """A link to Interventions, where this one joins the others."""
+    history = current_history()
+    if has_room_for(history, edit):
+        draw_page_link("interventions", label, edits=to_address(history.add(edit)))
+    else:
+        st.caption(FULL)
 
 
 def _why_no_room(history: EditHistory, edit: Intervention) -> str:
