@@ -101,7 +101,7 @@ def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     at = context.choice
     verdict = sinks.verdict(at.layer, at.head)
     st.markdown(f"**Layer {at.layer}, head {at.head}**")
-    sentence = f"A sink that {verdict}." if verdict else "Its numbers are masked or not finite."
+    sentence = f"A sink that {verdict}." if verdict else "It has no value that can be measured."
     st.text("No sink." if verdict == NO_SINK else sentence)
     titles = "sink weight", "if uniform", "value", "write", "first direction", "effective rank"
     numbers = [three(float(number[at.layer, at.head])) for number in sinks]
@@ -122,8 +122,8 @@ def _other_token(opened: OpenModel, forward: ForwardPass, part: str) -> int:
 def _draw_experiments(context: PageContext, other: int) -> None:
     """A row for each experiment, with the loss before and after."""
     opened, forward, at = context.opened, context.forward, context.choice
-    if len(forward.rows(at.part)) < FEWEST_TOKENS:
-        st.text(f"Experiments need a text of at least {FEWEST_TOKENS} tokens.")
+    if min(len(forward.rows(at.part)), len(forward.last_stack_tokens)) < FEWEST_TOKENS:
+        st.text(f"Experiments need a text, and an answer, of at least {FEWEST_TOKENS} tokens.")
         return
     config, base = opened.config, recorded_pass(EditedPass(forward), 0)
     read = base.longest * config.d_model * config.vocab_size * has_words(config)
