@@ -110,19 +110,10 @@ class Server:
     def start(self) -> Self:
         spend("server")
         command = [*self.command]
-        options = {
-            "server.port": str(self.port),
-            "server.address": "127.0.0.1",
-            "server.headless": "true",
-        }
-        for name, value in options.items():
-            command += [f"--{name}", value]
-        environment = {
-            **os.environ,
-            **self.extra,
-            "EXPLORER_RUNS": str(self.runs),
-            "PYTHONUNBUFFERED": "1",
-        }
+        command += ["--server.port", str(self.port), "--server.address", "127.0.0.1"]
+        command += ["--server.headless", "true"]
+        own = {"EXPLORER_RUNS": str(self.runs), "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, **self.extra, **own}
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=self.folder

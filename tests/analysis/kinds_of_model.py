@@ -54,17 +54,7 @@ KINDS_OF_MODEL: dict[str, dict[str, Any]] = {
     },
     "the last token decides": {"head": "classifier", "pooling": "last"},
 }
-QUICK = (
-    "grouped",
-    "sink logit",
-    "gated heads",
-    "relative",
-    "capped",
-    "after",
-    "around",
-    "beside",
-    "mean",
-)
+QUICK = ["sink logit", "gated heads", *"grouped relative capped after around beside mean".split()]
 """Every kind, scheme of scores, order of norms and head is among them."""
 CONFIGS = {name: config_of(**changes) for name, changes in KINDS_OF_MODEL.items()}
 UNREAD = {"bos_id", "generation"}

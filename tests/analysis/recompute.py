@@ -77,6 +77,9 @@ class Again:
     def _value(self, at: int) -> Tensor:
         return self.values[self.stage.reads[at]].detach()
 
+    def projected_by(self, leaf: Any) -> Tensor:
+        return linear(self.read(), leaf.weight, leaf.bias)
+
     @property
     def module(self) -> Any:
         return attrgetter(self.stage.module)(self.values.model)
@@ -150,10 +153,6 @@ def _positions(one: Again) -> Tensor:
     return rows.double()
 
 
-def _segments(one: Again) -> Tensor:
-    return one.module.weight.double()[one.values.segments(one.stage.stack)[one.rows]]
-
-
 def _projected(one: Again) -> Tensor:
     """One head's share of x W + b."""
     width = one.config.head_width
@@ -161,14 +160,6 @@ def _projected(one: Again) -> Tensor:
     mine = slice(head * width, (head + 1) * width)
     bias = one.module.bias
     return linear(one.read(), one.module.weight[mine], None if bias is None else bias[mine])
-
-
-def _linear(one: Again) -> Tensor:
-    return linear(one.read(), one.module.weight, one.module.bias)
-
-
-def _norm(one: Again) -> Tensor:
-    return norm(one.read(), one.module)
 
 
 def _turned(one: Again) -> Tensor:
@@ -224,19 +215,12 @@ def _pooled(one: Again) -> Tensor:
 
 def _class_hidden(one: Again) -> Tensor:
     head: Any = one.values.model.head
-    x = linear(one.read(), head.hidden.weight, head.hidden.bias)
-    return activation(x, one.config.classifier_activation)
-
-
-def _class_logits(one: Again) -> Tensor:
-    head: Any = one.values.model.head
-    return linear(one.read(), head.out.weight, head.out.bias)
+    return activation(one.projected_by(head.hidden), one.config.classifier_activation)
 
 
 def _transform(one: Again) -> Tensor:
     made: Any = one.values.model.head.transform
-    x = linear(one.read(), made.proj.weight, made.proj.bias)
-    return norm(activation(x, one.config.activation), made.norm)
+    return norm(activation(one.projected_by(made.proj), one.config.activation), made.norm)
 
 
 def _logits(one: Again) -> Tensor:
@@ -268,14 +252,18 @@ def _row_scale(one: Again) -> Tensor:
     return scale
 
 
+NORMS = ("norm", "output norm", "stream norm", "final norm", "head norm")
+PROJECTIONS = ("output projection", "gate", "up", "down")
 FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "tokens": lambda one: one.values.ids(one.stage.stack)[one.rows].double(),
     "embedding": _embed,
     "positions": _positions,
-    "segments": _segments,
+    "segments": lambda one: one.module.weight.double()[
+        one.values.segments(one.stage.stack)[one.rows]
+    ],
     "sum": lambda one: torch.stack([one.read(i) for i in range(len(one.stage.reads))]).sum(0),
     "add": lambda one: one.read() + one.read(1),
-    **dict.fromkeys(("norm", "output norm", "stream norm", "final norm", "head norm"), _norm),
+    **dict.fromkeys(NORMS, lambda one: norm(one.read(), one.module)),
     "projected": _projected,
     "rotated": _turned,
     "products": lambda one: one.read() @ one.whole(1).mT,
@@ -286,12 +274,12 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "weights": lambda one: softmax(one.read()) * (one.read(1) if len(one.stage.reads) > 1 else 1),
     "head out": lambda one: one.read() @ one.whole(1),
     "concat": _concat,
-    **dict.fromkeys(("output projection", "gate", "up", "down"), _linear),
+    **dict.fromkeys(PROJECTIONS, lambda one: one.projected_by(one.module)),
     "activation": _activation,
     "transform": _transform,
     "pooled": _pooled,
     "class hidden": _class_hidden,
-    "class logits": _class_logits,
+    "class logits": lambda one: one.projected_by(one.values.model.head.out),
     "logits": _logits,
     "probabilities": _probabilities,
 }

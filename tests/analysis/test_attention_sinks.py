@@ -67,9 +67,7 @@ def test_every_number_is_that_of_the_whole_matrices(found: ForwardPass) -> None:
         (0.6, math.nan, 1.0, ""),
     ],
 )
-def test_the_verdict_follows_from_its_numbers(
-    weight: float, write: float, first: float, verdict: str
-) -> None:
+def test_the_verdict_of_numbers(weight: float, write: float, first: float, verdict: str) -> None:
     numbers = (torch.tensor([[number]]) for number in (weight, 0.35, 1.0, write, first, 1.0))
     assert Sinks(*numbers).verdict(0, 0) == verdict
 

@@ -1,7 +1,6 @@
 """Neurons of a feed-forward layer: against sums, single lines and weights set to zero."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,7 @@ LINES = ("the black cat sleeps", "le chat", "a dog eats le chat noir")
 
 
 def read(folder: Path, name: str) -> tuple[OpenModel, ForwardPass]:
-    opened = opened_of(folder, name)
-    return opened, run_text(opened, TEXT)
+    return (opened := opened_of(folder, name)), run_text(opened, TEXT)
 
 
 def hidden_of(forward: ForwardPass, stack: str) -> Tensor:
@@ -80,17 +78,6 @@ def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
     assert not largest_lines(nothing, nothing, 3), "a neuron that never fires has no lines"
 
 
-@contextmanager
-def without_neuron(opened: OpenModel, stack: str) -> Iterator[None]:
-    """The weights that the neuron is written with are zero."""
-    down: Any = getattr(opened.model, stack).blocks[LAYER].mlp.down_proj
-    with torch.no_grad():
-        kept = down.weight[:, NEURON].clone()
-        down.weight[:, NEURON] = 0
-        yield
-        down.weight[:, NEURON] = kept
-
-
 @pytest.mark.parametrize("name", ["decoder", "gated", "both"])
 def test_an_ablated_neuron_writes_nothing(tmp_path: Path, name: str) -> None:
     opened, forward = read(tmp_path, name)
@@ -98,24 +85,23 @@ def test_an_ablated_neuron_writes_nothing(tmp_path: Path, name: str) -> None:
         edit = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON)
         edited = run_edited(opened, forward, (edit,))
         assert edited.applied == (edit,)
-        with without_neuron(opened, stack):
-            expected = opened.model(*inputs_of(forward)).detach()
+        model: Any = deepcopy(opened.model)
+        getattr(model, stack).blocks[LAYER].mlp.down_proj.weight.detach()[:, NEURON] = 0
+        expected = model(*inputs_of(forward)).detach()
         assert_close_to(edited.forward.trace.output, expected[:, edited.forward.trace.read_at])
         to_mean = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON, "mean")
         (of_core,) = run_edited(opened, forward, (to_mean,)).core_edits
         hidden = hidden_of(forward, stack)[None]
         flat = of_core(hidden)
         assert_close_to(flat[0, :, NEURON], hidden[0, :, NEURON].mean().expand(hidden.shape[1]))
-        changed = (flat != hidden).any(1)[0].nonzero().flatten().tolist()
-        assert set(changed) <= {NEURON}
+        assert {*(flat != hidden).any(1)[0].nonzero().flatten().tolist()} <= {NEURON}
 
 
 def test_a_neuron_that_is_not_there_is_refused(tmp_path: Path) -> None:
     opened, forward = read(tmp_path, "both")
     for part, sizes in (("decoder", opened.config.d_ff), ("encoder", opened.config.d_ff_encoder)):
         edit = AblateNeuron(f"{part}.self_attn", LAYER, sizes or 0)
-        assert f"There is no neuron {sizes} here: there are {sizes}." == why_not_applicable(
-            opened, forward, (), edit
-        )
+        why = f"There is no neuron {sizes} here: there are {sizes}."
+        assert why_not_applicable(opened, forward, (), edit) == why
     cross = AblateNeuron("decoder.cross_attn", LAYER, 0)
     assert "no feed-forward layer" in why_not_applicable(opened, forward, (), cross)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from explorer.analysis.score_sources import (
     sources_in_words,
 )
 from explorer.catalog import opened_model
-from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import Token
 from models import trace
@@ -77,7 +77,7 @@ def test_directions_and_biases_add_up_to_the_score(found: ForwardPass) -> None:
 def test_in_single_precision_too() -> None:
     for path in sorted(ROOT.glob("models/checkpoints/*/run.json")):
         opened = opened_model.open_model(path.parent.name)
-        for sources in every_contrast(forward_pass.run_text(opened, opened.example)):
+        for sources in every_contrast(run_text(opened, opened.example)):
             assert error_of(sources) <= 1e-4, opened.name
 
 
@@ -91,13 +91,10 @@ def seen_by(model: Any, modules: dict[str, Any], **inputs: Tensor) -> Seen:
     """What the reference's modules read and wrote in one pass, (t, …)."""
     seen: Seen = {}
 
-    def keep(name: str) -> Callable[..., None]:
-        def hook(_: Any, read: Any, wrote: Any) -> None:
-            seen[name] = read[0][0], (wrote[0] if isinstance(wrote, tuple) else wrote)[0]
+    def keep(name: str, _: Any, read: Any, wrote: Any) -> None:
+        seen[name] = read[0][0], (wrote[0] if isinstance(wrote, tuple) else wrote)[0]
 
-        return hook
-
-    hooks = [module.register_forward_hook(keep(name)) for name, module in modules.items()]
+    hooks = [module.register_forward_hook(partial(keep, name)) for name, module in modules.items()]
     with torch.no_grad(), AllInDouble():
         model(**inputs, use_cache=False)
     for hook in hooks:
@@ -142,12 +139,9 @@ def forward_of(pair: Any, ids: Tensor, target: Tensor | None = None) -> ForwardP
     """Our pass over these token IDs."""
     inputs = (ids,) if target is None else (ids, target)
     tokens = [tuple(Token(i, str(i)) for i in row[0].tolist()) for row in inputs]
-    source, read_by_decoder = ((), tokens[0]) if target is None else tokens
-    recorded = trace(pair.ours.model, *inputs, sites=CHEAP_SITES)
-    answer: Any = None
-    return ForwardPass(
-        "", pair.ours.config, source, read_by_decoder, read_by_decoder, recorded, answer
-    )
+    source, read = ((), tokens[0]) if target is None else tokens
+    rest: Any = trace(pair.ours.model, *inputs, sites=CHEAP_SITES), None
+    return ForwardPass("", pair.ours.config, source, read, read, *rest)
 
 
 def contrast(q: Tensor, k: Tensor, scale: float, window: int = 99) -> Tensor:
@@ -242,8 +236,8 @@ def test_cross_attention_of_t5_in_hooks(tmp_path: Path) -> None:
         for layer, block in enumerate(stack.block):
             projections[f"{prefix}{layer}"] = block.layer[0].SelfAttention.o
             modules[f"{prefix}mlp {layer}"] = block.layer[-1].DenseReluDense
-            if not prefix:
-                projections[f"cross {layer}"] = block.layer[1].EncDecAttention.o
+    for layer, block in enumerate(model.decoder.block):
+        projections[f"cross {layer}"] = block.layer[1].EncDecAttention.o
     seen = seen_by(model, modules | projections, input_ids=IDS, decoder_input_ids=target)
     last = len(model.decoder.block) - 1
     sides: list[Writes] = []
@@ -252,10 +246,9 @@ def test_cross_attention_of_t5_in_hooks(tmp_path: Path) -> None:
         for name in {*modules, *projections} - left_out:
             if name.startswith("enc.") != bool(prefix) or name.endswith("first"):
                 continue
+            own = {name: seen[name][1]}
             if name in projections:
                 own = heads_of(seen, name, projections[name].weight.mT, heads)
-            else:
-                own = {name: seen[name][1]}
             writes |= {part.removeprefix("enc."): write for part, write in own.items()}
         sides.append(writes)
     layer = model.decoder.block[last].layer[1]
@@ -272,8 +265,7 @@ def test_cross_attention_of_t5_in_hooks(tmp_path: Path) -> None:
 
 
 def test_what_has_no_sources_says_why(tmp_path: Path) -> None:
-    found = read(tmp_path, "decoder")
-    at = "decoder.self_attn", 1, 0, 1
+    found, at = read(tmp_path, "decoder"), ("decoder.self_attn", 1, 0, 1)
     for key, against, why in (
         (2, None, "The key is masked for this query"),
         (0, 3, "The other key is masked"),
@@ -290,17 +282,14 @@ def test_what_has_no_sources_says_why(tmp_path: Path) -> None:
         score_sources(found, *at, 0)
 
 
-def test_the_command_writes_what_the_page_shows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_the_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, out = str(ROOT / "models/checkpoints/induction"), tmp_path / "why.json"
-    opened = opened_model.open_model("induction")
+    opened, pick = opened_model.open_model("induction"), ["--head", "1.0", "--key", "1"]
     base = ["why", "--model", model, "--text", opened.example, "--out", str(out)]
-    assert main([*base, "--head", "1.0", "--key", "1"]) == 0
+    assert main([*base, *pick]) == 0
     made = json.loads(out.read_text())
     forward = run_text(opened, opened.example)
-    last = len(forward.target) - 1
-    ours = score_sources(forward, "decoder.self_attn", 1, 0, last, 1)
+    ours = score_sources(forward, "decoder.self_attn", 1, 0, len(forward.target) - 1, 1)
     assert made["contrast"] == pytest.approx(ours.contrast)
     assert made["sum"] == pytest.approx(made["contrast"], rel=1e-4)
     for side in ("query", "key"):
@@ -310,8 +299,8 @@ def test_the_command_writes_what_the_page_shows(
     for wrong, why in (
         (["--head", "9.0", "--key", "1"], "--head must be a layer from 0 to"),
         (["--head", "1.0", "--key", "99"], "--key must be from"),
-        (["--head", "1.0", "--key", "1", "--against", "2", "--plain"], "not both"),
-        (["--head", "1.0", "--key", "1", "--query", "0"], "The key is masked"),
+        ([*pick, "--against", "2", "--plain"], "not both"),
+        ([*pick, "--query", "0"], "The key is masked"),
     ):
         assert main([*base, *wrong]) == 2
         assert why in capsys.readouterr().err

@@ -71,9 +71,7 @@ def deleted(answer: ChosenAnswer, places: list[int]) -> Tensor:
     return changed
 
 
-def test_gradients_are_those_of_central_differences(
-    both: tuple[ChosenAnswer, TokenAttribution],
-) -> None:
+def test_gradients_are_central_differences(both: tuple[ChosenAnswer, TokenAttribution]) -> None:
     answer, whole = both
     embedding = embedding_of(answer)
     way = embedding - deleted(answer, [*answer.deletable])
@@ -87,9 +85,7 @@ def test_gradients_are_those_of_central_differences(
     assert not middle[stays].any()
 
 
-def test_a_curve_is_that_of_separate_passes_and_gradients_are_complete(
-    both: tuple[ChosenAnswer, TokenAttribution],
-) -> None:
+def test_a_curve_is_that_of_separate_passes(both: tuple[ChosenAnswer, TokenAttribution]) -> None:
     answer, whole = both
     assert whole.counts == tuple(range(len(answer.deletable) + 1))
     for name, values in whole.values.items():
@@ -108,9 +104,7 @@ def test_a_curve_is_that_of_separate_passes_and_gradients_are_complete(
     assert whole.error < 0.05
 
 
-def test_attention_rollout_and_importance_are_those_of_the_position(
-    both: tuple[ChosenAnswer, TokenAttribution],
-) -> None:
+def test_attention_rollout_and_importance(both: tuple[ChosenAnswer, TokenAttribution]) -> None:
     answer, whole = both
     forward, config, place = answer.forward, answer.forward.config, answer.position
     layers = forward.all_weights(forward.parts[0].name).mean(1)

@@ -20,16 +20,7 @@ from tests.analysis.contrasts import beside, metric_of, passed, unequal_contrast
 from tests.analysis.kinds_of_model import WIRED
 
 close = partial(torch.testing.assert_close, rtol=1e-9, atol=1e-9)
-KINDS = (
-    "decoder",
-    "rotary, grouped",
-    "alibi, windows",
-    "learned",
-    "beside",
-    "masked",
-    "mean",
-    "last",
-)
+KINDS = ["decoder", "rotary, grouped", "alibi, windows", *"learned beside masked mean last".split()]
 EACH_MODEL = pytest.mark.parametrize("config", [WIRED[kind] for kind in KINDS], ids=KINDS)
 
 
@@ -48,7 +39,7 @@ def test_partners(texts: tuple[str, str], places: tuple[int, int], partners: str
     first, second = ([Token(ord(letter), letter) for letter in text] for text in texts)
     aligned = align_texts(first, second, places)
     assert " ".join(f"{a}{b}" for a, b in aligned) == partners
-    backwards = align_texts(second, first, (places[1], places[0]))
+    backwards = align_texts(second, first, places[::-1])
     assert backwards == tuple((b, a) for a, b in aligned)
 
 
@@ -83,18 +74,16 @@ def test_parts_and_estimates_are_of_partners(config: TransformerConfig, more: in
         aligned = beside(contrast, own[site], other[site])
         for at, value in enumerate(lost[columns.start]):
             changed = own[site].clone()
-            changed[0, at if changed.dim() == 4 else ...] = aligned[
-                0, at if changed.dim() == 4 else ...
-            ]
+            part = (0, at) if changed.dim() == 4 else (0,)
+            changed[part] = aligned[part]
             patched = metric_of(contrast, contrast.clean, Replace(site, changed))
             assert patched == pytest.approx(clean - value)
         gap = torch.zeros_like(own[site], requires_grad=True)
 
-        def plus(name: str, x: Tensor, at: str = site, gap: Tensor = gap) -> Tensor:
-            return x + gap if name == at else x
+        def shown(name: str, x: Tensor, here: str = site, more: Tensor = gap) -> Tensor:
+            return x + more if name == here else x
 
-        metric = passed(contrast, plus)
-        (slope,) = torch.autograd.grad(metric, gap)
+        (slope,) = torch.autograd.grad(passed(contrast, shown), gap)
         effect = ((own[site] - aligned) * slope)[0].sum((-1, -2)).reshape(-1)
         close(estimate.writers[columns], effect)
 

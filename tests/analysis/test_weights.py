@@ -11,12 +11,6 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import singular_values, weight_statistics
-from explorer.analysis.singular_values import (
-    SingularValuesError,
-    looks_random,
-    random_singular_values,
-    singular_values_of,
-)
 from explorer.analysis.weight_change import UnpairedMatrix, rank_of, rank_of_change, weight_changes
 from explorer.analysis.weight_statistics import (
     WEIGHT_KINDS,
@@ -126,13 +120,11 @@ def test_a_vector_is_shown_in_rows_and_nothing_is_lost(count: int) -> None:
 
 
 def test_the_words_say_what_a_cell_a_row_and_a_column_are() -> None:
+    ragged = "weights, of fewer at the lower and right edge"
     for shown, sentence in [
         (pooled(drawn(768, 3072)), "Each cell is the mean of 6 × 24 weights."),
         (pooled(drawn(8, 8), "largest"), "Each cell is one |weight|."),
-        (
-            pooled(drawn(301, 64), "largest"),
-            "Each cell is the largest |w| of 3 × 1 weights, of fewer at the lower and right edge.",
-        ),
+        (pooled(drawn(301, 64), "largest"), f"Each cell is the largest |w| of 3 × 1 {ragged}."),
         (pooled(drawn(3000)), "Each cell is the mean of 3 weights, read row by row."),
     ]:
         assert shown.sentence == sentence
@@ -151,12 +143,12 @@ SHAPES = [(64, 64), (64, 256), (300, 40), (512, 512), (16, 900)]
 
 
 def test_a_diagonal_has_its_entries() -> None:
-    found = singular_values_of(torch.diag(torch.tensor([1.0, -4.0, 2.0])))
+    found = singular_values.singular_values_of(torch.diag(torch.tensor([1.0, -4.0, 2.0])))
     assert found.values.tolist() == pytest.approx([4, 2, 1])
     assert found.stable_rank == pytest.approx(21 / 16)
     assert [found.directions_for(share) for share in (0.5, 0.9, 1.0)] == [1, 2, 3]
     assert found.rms == pytest.approx(math.sqrt(21 / 9))
-    nothing = singular_values_of(torch.zeros(4, 6))
+    nothing = singular_values.singular_values_of(torch.zeros(4, 6))
     assert (nothing.stable_rank, nothing.directions_for(0.9), nothing.above_edge) == (0.0, 0, 0)
 
 
@@ -164,24 +156,24 @@ def test_a_large_matrix_says_how_its_values_were_found(monkeypatch: pytest.Monke
     monkeypatch.setattr(singular_values, "DECOMPOSED", 700)
     for shape in ((40, 20), (20, 50), (33, 33)):
         shares: list[float] = []
-        found = singular_values_of(drawn(*shape), shares.append)
+        found = singular_values.singular_values_of(drawn(*shape), shares.append)
         assert shares[-1] == 1
         assert "eigenvalues of the matrix times its transpose" in found.method
         assert_close_to(found.values, torch.linalg.svdvals(drawn(*shape).double()), 1e-6)
     monkeypatch.setattr(singular_values, "MULTIPLIED", 700)
-    with pytest.raises(SingularValuesError, match="40 × 20 is too large"):
-        singular_values_of(drawn(40, 20))
+    with pytest.raises(singular_values.SingularValuesError, match="40 × 20 is too large"):
+        singular_values.singular_values_of(drawn(40, 20))
     broken = drawn(8, 8)
     broken[1, 2] = math.nan
     for tensor in (drawn(8), torch.empty(0, 3), broken):
-        with pytest.raises(SingularValuesError):
-            singular_values_of(tensor)
+        with pytest.raises(singular_values.SingularValuesError):
+            singular_values.singular_values_of(tensor)
 
 
 def test_noise_is_where_the_law_says() -> None:
     for shape in SHAPES:
-        found = singular_values_of(0.02 * drawn(*shape))
-        expected = random_singular_values(found.shape, found.rms)
+        found = singular_values.singular_values_of(0.02 * drawn(*shape))
+        expected = singular_values.random_singular_values(found.shape, found.rms)
         assert len(expected) == len(found.values)
         assert bool((expected[:-1] >= expected[1:]).all()), shape
         assert float((found.values - expected).abs().mean()) < 0.02 * found.edge, shape
@@ -195,14 +187,14 @@ def test_noise_of_any_kind_passes_and_one_planted_direction_does_not() -> None:
     for (rows, columns), seed in product(SHAPES, range(2)):
         matrix = drawn(rows, columns, seed=seed)
         flat = torch.rand(rows, columns, generator=torch.Generator().manual_seed(seed)) - 0.5
-        assert looks_random(0.02 * matrix), (rows, columns, seed)
-        assert looks_random(flat), (rows, columns, seed)
+        assert singular_values.looks_random(0.02 * matrix), (rows, columns, seed)
+        assert singular_values.looks_random(flat), (rows, columns, seed)
         planted = drawn(rows, 1, seed=seed + 1) @ drawn(1, columns, seed=seed + 2)
         strength = 2.5 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(rows * columns)
-        assert not looks_random(matrix + strength * planted), (rows, columns, seed)
-    assert not looks_random(drawn(2, 64))
-    assert not looks_random(torch.zeros(16, 16))
-    assert not looks_random(torch.full((16, 16), math.nan))
+        assert not singular_values.looks_random(matrix + strength * planted), (rows, columns, seed)
+    assert not singular_values.looks_random(drawn(2, 64))
+    assert not singular_values.looks_random(torch.zeros(16, 16))
+    assert not singular_values.looks_random(torch.full((16, 16), math.nan))
 
 
 CONFIG = TransformerConfig(vocab_size=20, d_model=16, n_layers=2, n_heads=2, d_ff=32, max_len=8)

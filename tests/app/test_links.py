@@ -15,12 +15,8 @@ from tests.apps import component_data, page, run, said
 from tests.views.drawing import press, put_state, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
-STAYS = {
-    "hidden": ["head", "view", "Training"],
-    "lesson": ["masks"],
-    "lesson_step": ["2"],
-    "present": ["true"],
-}
+STAYS = {"hidden": ["head", "view", "Training"], "lesson": ["masks"], "lesson_step": ["2"]}
+STAYS |= {"present": ["true"]}
 OPTIONS = [
     *("Bar: Your sentence", "Bar: Attention", "Bar: Layer", "Bar: Head"),
     *("Page: Display options", "Page: View"),
@@ -70,7 +66,6 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
 
 
 def test_every_link_repeats_what_is_around_a_view_and_a_kept_view_leaves_it_out() -> None:
-    """What is hidden, the lesson, and the folded sidebar."""
     asked = STAYS | {"sidebar": ["folded"]}
     at = a_page("attention/attention", **asked, layer="1")
     found = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
@@ -87,9 +82,8 @@ def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:
     assert at.multiselect(key="hide_in_link").options == OPTIONS
     assert component_data(at, "copy_link")[:2] == [["hidden", ["view"]], ["sidebar", []]]
     at.multiselect(key="hide_in_link").set_value(["view", "layer", "Training"])
-    at.toggle(key="fix_model").set_value(True)
-    at.toggle(key="fold_in_link").set_value(True)
-    at.toggle(key="lock_in_link").set_value(True)
+    for toggle in ("fix_model", "fold_in_link", "lock_in_link"):
+        at.toggle(key=toggle).set_value(True)
     run(at)
     assert component_data(at, "copy_link") == [
         ["hidden", ["view", "layer", "Training", "model", "show_all"]],

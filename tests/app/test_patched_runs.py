@@ -116,10 +116,7 @@ st.radio("View", ["a", "b"], key="view", bind="query-params")
 def settled(
     at: AppTest, address: str, view: str, sent: str = "", **asks: Any
 ) -> tuple[str, list[str]]:
-    """The address of a request with this address and view, and what its browser is sent.
-
-    The server has `sent` another one since the browser last asked.
-    """
+    """Where a request settles, and what its browser is sent; `sent` came since it last asked."""
     told, state = list[str](), at.session_state._state._state
     if sent:
         run = SimpleNamespace(query_string="", page_script_hash="a", enqueue=lambda _: None)

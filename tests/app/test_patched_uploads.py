@@ -72,9 +72,8 @@ def connected(session: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[
     """A runtime to which only this session is connected, and what its page was run again for."""
     runs: list[Any] = []
     client = SimpleNamespace(client_context=SimpleNamespace(cookies={"explorer_reader": "key"}))
-    found = SimpleNamespace(
-        request_rerun=runs.append, _client_state="as it is", session_state=SessionState()
-    )
+    found = SimpleNamespace(request_rerun=runs.append, _client_state="as it is")
+    found.session_state = SessionState()
     sessions = {session: SimpleNamespace(session=found)}
     kept = SimpleNamespace(get_active_session_info=sessions.get, get_session_info=sessions.get)
     running = SimpleNamespace(_session_mgr=kept, is_active_session=sessions.__contains__)

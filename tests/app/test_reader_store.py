@@ -2,20 +2,13 @@
 
 import json
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 
 from explorer.app import reader_store
 from explorer.app.address_parameters import TEXT_LIMIT
-from explorer.app.reader_store import (
-    LEAST_BYTES,
-    MOST_OWN_LESSONS,
-    NEW,
-    KeptSession,
-    KeptSessions,
-    OwnLessons,
-    read_list,
-)
+from explorer.app.reader_store import KeptSession, KeptSessions, OwnLessons, read_list
 from explorer.charts.figure_data import OfflinePicture
 from explorer.export.kept_view import LONGEST_VIEW_NOTE, LONGEST_VIEW_TITLE, KeptView
 from explorer.lessons.lesson_file import lesson_from
@@ -72,9 +65,8 @@ def test_a_view_that_is_drawn_again_keeps_its_words_and_its_id() -> None:
     assert kept.add(MINE, view("a")) == ""
     after = (kept.of(MINE) or KeptSession()).views
     assert [each.is_drawn for each in after] == [True, False]
-    assert [(each.id, each.title, each.note) for each in after] == [
-        (each.id, each.title, each.note) for each in before
-    ]
+    of = attrgetter("id", "title", "note")
+    assert [*map(of, after)] == [*map(of, before)]
 
 
 def test_the_longest_text_fits_into_an_address_that_is_kept() -> None:
@@ -104,7 +96,7 @@ def test_what_a_browser_sends_is_bounded() -> None:
     many = [["/attention", "a\nb\u202e" * 100, "n" * 10_000]] * 1_000
     found = read_list({"title": {"no": "text"}, "views": many})
     assert found is not None
-    assert (found.title, len(found.views)) == (NEW, KEPT_VIEWS.most)
+    assert (found.title, len(found.views)) == (reader_store.NEW, KEPT_VIEWS.most)
     assert len(found.views[0].title) <= LONGEST_VIEW_TITLE
     assert found.views[0].title.isprintable()
     assert len(found.views[0].note) == LONGEST_VIEW_NOTE
@@ -122,7 +114,7 @@ def test_the_session_used_longest_ago_leaves_first(monkeypatch: pytest.MonkeyPat
 
 def test_sessions_that_hold_nothing_are_not_without_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_KEPT_BYTES", "50000")
-    kept, most = KeptSessions(), 50_000 // LEAST_BYTES
+    kept, most = KeptSessions(), 50_000 // reader_store.LEAST_BYTES
     for at in range(most + 2):
         kept.call(str(at), "Empty")
     assert [kept.of(str(at)) is None for at in (0, 1, 2)] == [True, True, False]
@@ -134,10 +126,11 @@ LESSON = lesson_from(f'title = "a"\nabout = "b"\nminutes = 1\n{STEP}'.encode(), 
 
 def test_a_reader_finds_their_own_lessons_and_the_first_leave_where_there_are_many() -> None:
     kept = OwnLessons()
-    for at in range(MOST_OWN_LESSONS + 2):
+    most = reader_store.MOST_OWN_LESSONS
+    for at in range(most + 2):
         kept.add("me", replace(LESSON, name=f"lesson-{at}"), 1)
     kept.add("me", replace(LESSON, name="lesson-2"), 1)
-    left = [*range(3, MOST_OWN_LESSONS + 2), 2]
+    left = [*range(3, most + 2), 2]
     assert [*kept.of("me")] == [f"lesson-{at}" for at in left]
     assert kept.of("you") == {}
 

@@ -174,10 +174,7 @@ def test_what_a_page_does_not_draw_stays_in_the_address() -> None:
 
 
 def messages_of(change: Any, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[str]:
-    """The addresses that are sent to the browser while this changes the parameters.
-
-    The first message ends the run instead where `ends` says how.
-    """
+    """The addresses that are sent while this changes the parameters, unless `ends` ends the run."""
     sent, ending = list[str](), iter(ends)
 
     def send(message: ForwardMsg) -> None:

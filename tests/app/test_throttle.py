@@ -123,13 +123,8 @@ def served(turns: RecordedTurns, waiting_runs: Sequence[tuple[str, PlaceInLine]]
 
 @pytest.mark.parametrize("begins", [True, False])
 @pytest.mark.parametrize("by", ["owner", "network"])
-def test_readers_and_networks_take_turns_and_not_their_tabs(
-    clock: Clock, by: str, begins: bool
-) -> None:
-    """Whoever comes after a hundred tabs of one reader waits for one turn of that reader.
-
-    A reader without a cookie is a new one each time, and comes from the same network.
-    """
+def test_readers_and_networks_take_turns_not_tabs(clock: Clock, by: str, begins: bool) -> None:
+    """A reader without a cookie is a new one each time, and comes from the same network."""
     turns = RecordedTurns()
     turns.ask(begins=True)
     names = [*(f"A{tab}" for tab in range(100)), "B0", "B1", "C0", "C1"]

@@ -147,9 +147,7 @@ def test_the_keys_lead_to_the_figure_and_it_says_the_head_that_is_picked(visitor
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_page_is_for_everybody(
-    visitor: Visitor, part: int, request: pytest.FixtureRequest
-) -> None:
+def test_pages_are_for_all(visitor: Visitor, part: int, request: pytest.FixtureRequest) -> None:
     """axe, what a figure says, the Tab key, and nothing over the edge, also at 200 %.
 
     What is chosen by default is not in the address.

@@ -1,6 +1,5 @@
 """The models that are listed, the pretrained ones among them."""
 
-import io
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from explorer.tasks import TASKS
 from models import TransformerConfig
 from models.config import RopeScaling
 from tests import tiny
+from tests.catalog.test_uploads import keep
 from tests.models.grid import CHOICES
 from tests.source import ROOT
 from tests.tiny import NAMES
@@ -106,23 +106,19 @@ def test_a_record_from_anywhere_stays_short(shipped: Path) -> None:
 def test_what_was_measured_is_shown_and_strange_records_are_not() -> None:
     run = {"metrics": {"nats a token": 3.701}, "baseline": {"name": "bigram", "value": 4.13}}
     assert held_out_score(run) == "nats a token 3.70 (bigram: 4.13)"
-    records: list[dict[str, object]] = [{}, {"metrics": []}]
-    records += [{"metrics": {"x": each}} for each in ("y", 10**400)]
-    for strange in records:
-        assert held_out_score(strange) == "not measured"
+    unmeasured: list[Any] = [{}, {"metrics": []}, *({"metrics": {"x": n}} for n in ("y", 10**400))]
+    assert {*map(held_out_score, unmeasured)} == {"not measured"}
     baseline = {"name": "bigram", "value": 10**400}
     assert held_out_score(run | {"baseline": baseline}) == "nats a token 3.70"
 
 
+ROTARY: dict[str, Any] = {"positions": "rotary"}
 RARE: list[tuple[dict[str, Any], str]] = [
     ({"tie_embeddings": True}, "unembedding tied to the token embedding"),
     ({"n_segments": 2}, "embeddings of 2 segments"),
     ({"attention_cap": 50.0, "logit_cap": 30.0}, "scores soft-capped at ±50, logits"),
     ({"windows": (0, 4096)}, "a sliding window of 4,096 tokens in 1 of 2 layers"),
-    (
-        {"positions": "rotary", "rope_scaling": RopeScaling("yarn", 4.0)},
-        "rotations scaled 4 times (yarn)",
-    ),
+    (ROTARY | {"rope_scaling": RopeScaling("yarn", 4.0)}, "rotations scaled 4 times (yarn)"),
     ({"kind": "encoder-decoder", "share_embeddings": True}, "one embedding shared by both stacks"),
     ({"d_ff": 3072, "d_model": 1024}, "d_model 1,024, feed-forward width 3,072"),
 ]
@@ -219,11 +215,8 @@ def test_a_model_in_many_files_is_opened_again_when_one_of_them_changes(folder: 
 
 
 def test_what_another_reader_uploaded_is_in_no_list(folder: Path) -> None:
-    files = list((folder / "gpt2").iterdir())
-    streams = {file.name: io.BytesIO(file.read_bytes()) for file in files}
-    sizes = {file.name: file.stat().st_size for file in files}
-    root = data_folders.uploads_root()
-    kept = uploads.keep_upload(streams, sizes, root, uploads.NOBODY, lambda _: None).folder
+    files = {file.name: file.read_bytes() for file in (folder / "gpt2").iterdir()}
+    kept = keep(data_folders.uploads_root(), files)
     name = folders.model_name(kept)
     assert name.startswith("model-upload-")
     assert name not in found()

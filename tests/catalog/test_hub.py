@@ -9,14 +9,8 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.errors import OfflineModeIsEnabled
 
-from explorer.catalog import (
-    ModelError,
-    available_models,
-    folders,
-    hub,
-    opened_model,
-    typed_model_path,
-)
+from explorer.catalog import ModelError, available_models, folders, hub, typed_model_path
+from explorer.catalog.opened_model import open_entry
 from tests import tiny
 from tests.catalog.downloads.conftest import HUB_ID as ID
 from tests.catalog.downloads.conftest import put_in, set_endpoint
@@ -57,7 +51,7 @@ def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path
     assert hub.fetch_from_hub(ID) == typed_model_path.find_model(ID) == kept
     entry = available_models.brought_model(kept)
     assert (entry.fault, entry.short_name) == (None, ID)
-    assert opened_model.open_entry(entry).family == "gpt2"
+    assert open_entry(entry).family == "gpt2"
     put_in(cache, {}, "someone/empty")
     put_in(cache, {"README.md": b""}, "someone/else")
     for missing in ("someone/new", "someone/empty", "someone/else"):

@@ -136,7 +136,6 @@ def test_a_pass_waits_for_a_model_that_is_being_loaded(
 
 @pytest.mark.parametrize("name", ODDITIES)
 def test_a_pass_with_steps_is_the_pass(name: str) -> None:
-    """Bit for bit, in every value that is kept."""
     config = ODDITIES[name]
     model = Transformer(config).eval()
     given = (ids_of(2, 6), ids_of(2, 4))[: 1 + (config.kind == "encoder-decoder")]

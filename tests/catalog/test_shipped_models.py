@@ -191,7 +191,6 @@ def test_translation_crosses() -> None:
 
 
 def test_a_command_gives_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three steps instead of hundreds."""
     monkeypatch.setitem(TASKS["reverse"].__dict__, "training", TrainConfig(steps=3, batch_size=8))
     heard: list[tuple[str, int, int]] = []
     one, two = tmp_path / "one", tmp_path / "two"
@@ -235,13 +234,11 @@ def test_what_is_missing_is_said_before_anything_is_trained(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-def test_ours_reads_in_this_process(small_models: Path) -> None:
+def test_tokenizers_of_ours_and_of_strangers(small_models: Path, published: Path) -> None:
+    """A stranger is read with the tokenizer of its folder, or as numbers."""
     tokenizer = tokenizer_of(load_checkpoint(small_models / "letters"))
     assert isinstance(tokenizer, Tokenizer)
     assert tokenizer_of(load_checkpoint(small_models / "letters")) is tokenizer
-
-
-def test_a_stranger_is_read_with_the_tokenizer_of_its_folder_or_as_numbers(published: Path) -> None:
     read = tokenizer_of(load_checkpoint(published / "bert")).encode("The cat", "a dog")
     assert [token.label for token in read] == "[CLS] the cat [SEP] a dog [SEP]".split()
     assert [token.segment for token in read] == [0, 0, 0, 0, 1, 1, 1]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,10 +46,8 @@ def upload(
     return uploads.keep_upload(streams, sizes, root, whose, check, largest)
 
 
-def keep(
-    root: Path, files: Mapping[str, bytes] = WEIGHTS, owner: str = "me", network: str = ""
-) -> Path:
-    return upload(root, files, owner, network).folder
+def keep(root: Path, files: Mapping[str, bytes] = WEIGHTS, *whose: Any) -> Path:
+    return upload(root, files, *whose).folder
 
 
 def kept_in(root: Path) -> list[Path]:
@@ -135,7 +134,7 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     assert keep(tmp_path, {**WEIGHTS, **moved[0]}) != keep(tmp_path, {**WEIGHTS, **moved[1]})
     assert uploads.find_upload(folders.model_name(mine), tmp_path) == mine
     assert not list(tmp_path.glob(f"{uploads.RECEIVING}*")), "also what a killed process left"
-    assert keep(tmp_path, owner="somebody").parent != kept.parent, "nobody learns what is there"
+    assert keep(tmp_path, WEIGHTS, "somebody").parent != kept.parent, "nobody learns what is there"
     assert (kept.parent / uploads.OWNER_MARK).read_text() == "me me"
     (tmp_path / f"{folders.UPLOAD}gone").symlink_to("nowhere")
     listed = uploads.list_uploads(tmp_path)
@@ -197,16 +196,12 @@ def test_the_weights_that_are_read_are_those_that_are_kept(tmp_path: Path) -> No
     ]:
         kept = keep(tmp_path, {f"bert/{name}": data for name, data in files.items()})
         assert {file.name: file.read_bytes() for file in kept.iterdir()} == needed
-    for damaged in (
-        *(b"\xff", b'{"weight_map": {"a": [1]}}', b"[" * 5_000_000),
-        b'{"weight_map": {"a": "../config.json", "b": "code.py"}}',
-    ):
-        files = {**whole, **shards, "code.py": b"", "model.safetensors.index.json": damaged}
-        kept = keep(tmp_path, files)
-        assert {file.name: file.read_bytes() for file in kept.iterdir()} == {
-            "config.json": b"{}",
-            "model.safetensors.index.json": damaged,
-        }, "opening it says why"
+    outside = b'{"weight_map": {"a": "../config.json", "b": "code.py"}}'
+    for damaged in (b"\xff", b'{"weight_map": {"a": [1]}}', b"[" * 5_000_000, outside):
+        needed = {"config.json": b"{}", "model.safetensors.index.json": damaged}
+        kept = keep(tmp_path, {**whole, **shards, "code.py": b"", **needed})
+        read = {file.name: file.read_bytes() for file in kept.iterdir()}
+        assert read == needed, "opening it says why"
     only = {f"st/0_Transformer/{name}": data for name, data in WEIGHTS.items()}
     assert keep(tmp_path, {**only, "st/1_Pooling/config.json": b""}).name == "0_Transformer"
 
@@ -373,10 +368,7 @@ def test_only_the_servers_user_reads_an_upload(tmp_path: Path) -> None:
 def test_who_uploads_the_same_twice_at_once_has_it_once(tmp_path: Path) -> None:
     """The other is there when this one is whole."""
 
-    def meanwhile(_: Path) -> None:
-        keep(tmp_path)
-
-    kept = upload(tmp_path, check=meanwhile)
+    kept = upload(tmp_path, check=lambda _: str(keep(tmp_path))[:0])
     assert kept_in(tmp_path) == [kept.folder.parent]
 
 

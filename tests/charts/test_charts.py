@@ -109,15 +109,11 @@ POINTS = [MapPoint("a" * 8, 0.5, 0.5)] * 5 + [MapPoint("b", 1.0, 0.5), MapPoint(
 UNIT = [(0.0, 1.0), (0.0, 1.0)]
 CHARTS["map"], LEFT_OUT = token_map(TokenMap(POINTS, [POINTS], POINTS[:5], 2, 0), "xy", UNIT)
 FIXED = [
-    "map",
-    "waves",
     "by offset",
     "by head",
     "over places",
-    "loss",
     "held out",
-    "spectrum",
-    "steered",
+    *"map waves loss spectrum steered".split(),
 ]
 
 

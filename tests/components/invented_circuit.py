@@ -10,11 +10,7 @@ from explorer.components.circuit_map import CircuitMap, Move
 from explorer.text.token_labels import Label
 
 EMBEDDING, LOGITS = CircuitNode("embedding"), CircuitNode("logits")
-MOVER, WRITER, LATE = (
-    CircuitNode("head", 1, 2),
-    CircuitNode("head", 0, 1),
-    CircuitNode("head", 5, 0),
-)
+MOVER, WRITER, LATE = (CircuitNode("head", *at) for at in ((1, 2), (0, 1), (5, 0)))
 FIRST, LAST = CircuitNode("feed-forward", 0), CircuitNode("feed-forward", 5)
 WORDS = ["Mary", "and", "John", "then", "John", "to"]
 EDGES = (

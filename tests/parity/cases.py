@@ -69,31 +69,14 @@ UNSCALED = 0.1
 """Noise for scores that are not divided by √d: more would leave one weight of 1 in every row."""
 
 
-def tiny(
-    name: str,
-    model: str,
-    sizes: Mapping[str, Any],
-    head: str = "ForCausalLM",
-    *,
-    shards: bool = False,
-    exact: bool = True,
-    by: float = 0.2,
-    fixed: tuple[str, ...] = (),
-    unused: tuple[str, ...] = (),
-    **more: Any,
-) -> Case:
-    """The case of `{model}{head}` with these sizes and what else its config says."""
-    config = getattr(hf, model + "Config")(**(dict(sizes) | more))
-    return Case(
-        name,
-        config,
-        getattr(hf, model + head),
-        shards=shards,
-        exact=exact,
-        by=by,
-        fixed=fixed,
-        unused=unused,
-    )
+OF_THE_CASE = {"shards", "exact", "by", "fixed", "unused"}
+
+
+def tiny(name: str, model: str, sizes: Sizes, head: str = "ForCausalLM", **more: Any) -> Case:
+    """The case of `{model}{head}` with these sizes, and what else it or its config says."""
+    about = {key: more.pop(key) for key in OF_THE_CASE & more.keys()}
+    config = getattr(hf, model + "Config")(**(sizes | more))
+    return Case(name, config, getattr(hf, model + head), **about)
 
 
 def published(name: str, model: str, values: Mapping[str, Any]) -> Case:

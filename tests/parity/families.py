@@ -39,9 +39,7 @@ COARSE = 4096
 class AllInDouble(TorchFunctionMode):
     """The reference goes on in float64 where it would take its norms and softmax in float32."""
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         double = bool(args) and isinstance(args[0], Tensor) and args[0].dtype == torch.float64
         if double and "softmax" in getattr(func, "__name__", "") and "dtype" in kwargs:
@@ -174,36 +172,26 @@ def inputs_of(pair: Pair, length: int, padding: str = "none", *, segments: bool 
 
 def reference_values(pair: Pair, inputs: Inputs) -> dict[str, Tensor]:
     """What the reference shows of one pass, by the names of our sites, real tokens only."""
+    config, takes = pair.ours.config, inspect.signature(pair.reference.forward).parameters
     given: dict[str, Any] = {"input_ids": inputs.ids, "attention_mask": inputs.keep}
     if inputs.target is not None:
         given |= {"decoder_input_ids": inputs.target, "decoder_attention_mask": inputs.target_keep}
-    elif inputs.keep is not None and takes_positions(pair):
+    elif inputs.keep is not None and config.kind == "decoder" and "position_ids" in takes:
+        # Those that follow the padding, as its own generation hands them over.
         given["position_ids"] = (inputs.keep.cumsum(-1) - 1).clamp(min=0)
     if inputs.segments is not None:
         given["token_type_ids"] = inputs.segments
     given = {name: g.long() if g is not None else None for name, g in given.items()}
+    shown: Any = {"output_hidden_states": True, "output_attentions": True, "use_cache": False}
     with torch.no_grad(), AllInDouble():
-        out = pair.reference(
-            **given, output_hidden_states=True, output_attentions=True, use_cache=False
-        )
+        out = pair.reference(**given, **shown)
     values = dict(_shown(pair, out, inputs))
     answers = ("logits", "prediction_logits", "last_hidden_state")
     values["logits"] = next(out[name] for name in answers if name in out)
-    if reads_padding(pair, inputs):
+    # A classifier of the first token reads it, whatever it is.
+    if classifies_the_first(config) and inputs.keep is not None and not inputs.keep[:, 0].all():
         del values["logits"]
     return real(values, inputs)
-
-
-def takes_positions(pair: Pair) -> bool:
-    """Whether it is handed the positions that follow the padding, as its own generation does."""
-    takes = inspect.signature(pair.reference.forward).parameters
-    return pair.ours.config.kind == "decoder" and "position_ids" in takes
-
-
-def reads_padding(pair: Pair, inputs: Inputs) -> bool:
-    """Whether the reference classifies a padding token: it reads the first, whatever it is."""
-    config, keep = pair.ours.config, inputs.keep
-    return classifies_the_first(config) and keep is not None and not keep[:, 0].all()
 
 
 def classifies_the_first(config: TransformerConfig) -> bool:
@@ -310,14 +298,9 @@ def compare(pair: Pair, inputs: Inputs) -> None:
         assert sites == CHEAP_SITES or ours.keys() == theirs.keys()
         for name, value in ours.items():
             assert_close(value, theirs[name], name, scores.get(name, 1.0))
-    one_head_alone(pair, seen)
-
-
-def one_head_alone(pair: Pair, cheap: Trace) -> None:
-    """The weights of a single head, derived, are those of the whole."""
-    last = pair.ours.config.n_heads - 1
-    for site in {name.rpartition(".")[0] for name in cheap.sites if name.endswith("_attn.q")}:
-        assert_close(cheap.weights(site, head=last), cheap.weights(site)[:, last], site)
+    last = pair.ours.config.n_heads - 1  # alone, derived, it has the weights of the whole
+    for site in {name.rpartition(".")[0] for name in seen.sites if name.endswith("_attn.q")}:
+        assert_close(seen.weights(site, head=last), seen.weights(site)[:, last], site)
 
 
 def assert_close(ours: Tensor, theirs: Tensor, what: str, size: float = 1.0) -> None:
@@ -349,11 +332,10 @@ def reference_writing(pair: Pair, inputs: Inputs, **settings: Any) -> Tensor:
     ends = list(config.generation.eos_ids)
     filler = next(i for i in (config.pad_id, *ends, UNNAMED) if i is not None)
     settings = {"eos_token_id": ends or None, "pad_token_id": filler} | settings
+    settings |= {"do_sample": False, "max_new_tokens": WRITTEN}
     if config.kind == "encoder-decoder":
         settings["decoder_start_token_id"] = config.bos_id
-    pair.reference.generation_config = GenerationConfig(
-        do_sample=False, max_new_tokens=WRITTEN, **settings
-    )
+    pair.reference.generation_config = GenerationConfig(**settings)
     keep = torch.ones_like(inputs.ids) if inputs.keep is None else inputs.keep.long()
     with torch.no_grad(), AllInDouble():
         return pair.reference.generate(inputs.ids, attention_mask=keep)

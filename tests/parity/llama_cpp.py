@@ -6,7 +6,6 @@ written here once more, after the scripts and not after our reader.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +21,10 @@ Numbers = Iterator[tuple[str, Tensor]]
 More = Callable[[GGUFWriter], object]
 
 
-@dataclass(frozen=True)
-class Script:
-    """What the conversion script of one family does beyond what all of them do.
-
-    `values` adds metadata or replaces what is usual. `tensors` gives what becomes of one of the
-    published tensors: nothing, itself, or it in another order.
-    """
-
-    arch: Arch
-    values: Callable[[GGUFWriter, Any], object] = lambda writer, config: None
-    tensors: Callable[[str, Tensor, Any], Numbers] = lambda name, tensor, config: iter(
-        [(name, tensor)]
-    )
-
-
 def permuted(weights: Tensor, heads: int) -> Tensor:
     """`LlamaModel.permute`."""
     halves = weights.reshape(heads, 2, weights.shape[0] // heads // 2, *weights.shape[1:])
     return halves.swapaxes(1, 2).reshape(weights.shape)
-
-
-def turned(writer: GGUFWriter, config: Any, part: float = 1.0) -> None:
-    width = config.hidden_size // config.num_attention_heads
-    writer.add_rope_dimension_count(int(part * width))
-
-
-def llama_values(writer: GGUFWriter, config: Any) -> None:
-    writer.add_vocab_size(config.vocab_size)
-    width = config.head_dim or config.hidden_size // config.num_attention_heads
-    writer.add_rope_dimension_count(width)
 
 
 def llama3_factors(config: Any) -> Tensor:
@@ -69,143 +42,95 @@ def llama3_factors(config: Any) -> Tensor:
     return torch.tensor(factors, dtype=torch.float32)
 
 
-def llama_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
-    if name.endswith(("q_proj.weight", "q_proj.bias")):
-        tensor = permuted(tensor, config.num_attention_heads)
-    if name.endswith(("k_proj.weight", "k_proj.bias")):
-        tensor = permuted(tensor, config.num_key_value_heads)
+def family_values(writer: GGUFWriter, config: Any) -> None:
+    """What the script of one family adds to what is usual, or writes in its place."""
+    match config.model_type:
+        case "llama" | "mistral":
+            writer.add_vocab_size(config.vocab_size)
+            width = config.head_dim or config.hidden_size // config.num_attention_heads
+            writer.add_rope_dimension_count(width)
+        case "gemma" | "gemma2":
+            for name in ("attn_logit_softcapping", "final_logit_softcapping", "sliding_window"):
+                if (value := getattr(config, name, None)) is not None:
+                    getattr(writer, f"add_{name}")(value)
+        case "gpt2" | "gptj" | "gpt_bigcode" as kind:
+            writer.add_feed_forward_length(config.n_inner or 4 * config.n_embd)
+            if kind == "gptj":  # there is no script: the library has the names alone
+                writer.add_rope_dimension_count(config.rotary_dim)
+            if kind == "gpt_bigcode":
+                writer.add_head_count_kv(1)
+        case "gpt_neox" | "phi" | "phi3" | "stablelm" as kind:
+            part = config.rope_parameters.get("partial_rotary_factor", 1.0)
+            width = config.hidden_size // config.num_attention_heads
+            writer.add_rope_dimension_count(int(part * width))
+            if kind in ("gpt_neox", "stablelm"):
+                writer.add_parallel_residual(kind == "stablelm" or config.use_parallel_residual)
+            if kind == "phi3":
+                writer.add_rope_scaling_orig_ctx_len(config.max_position_embeddings)
+                writer.add_sliding_window(config.sliding_window or 0)
+        case "bloom":
+            writer.add_context_length(getattr(config, "seq_length", config.hidden_size))
+            writer.add_feed_forward_length(4 * config.hidden_size)
+            writer.add_head_count_kv(config.n_head)
+        case "bert" | "distilbert" | "roberta" as kind:
+            writer.add_causal_attention(False)
+            writer.add_token_type_count(getattr(config, "type_vocab_size", 1))
+            if kind == "distilbert":
+                writer.add_layer_norm_eps(1e-12)
+            if kind == "roberta":
+                writer.add_context_length(config.max_position_embeddings - config.pad_token_id - 1)
+        case "t5" | "mt5":
+            writer.add_context_length(512)
+            if config.is_encoder_decoder:
+                writer.add_decoder_block_count(config.num_decoder_layers)
+                writer.add_decoder_start_token_id(config.decoder_start_token_id)
+            writer.add_key_length(config.d_kv)
+            writer.add_value_length(config.d_kv)
+            writer.add_relative_attn_buckets_count(config.relative_attention_num_buckets)
+            writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+
+
+AFTER_THE_LAST_LAYER = ("pooler.", "cls.", "vocab_", "lm_head.")
+"""What the files of BERT leave out."""
+
+
+def family_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
+    """What becomes of one of the published tensors: nothing, itself, or it in another order."""
+    match config.model_type:
+        case "llama" | "mistral":
+            if name.endswith(("q_proj.weight", "q_proj.bias")):
+                tensor = permuted(tensor, config.num_attention_heads)
+            if name.endswith(("k_proj.weight", "k_proj.bias")):
+                tensor = permuted(tensor, config.num_key_value_heads)
+        case "gemma" | "gemma2" if name.endswith("norm.weight"):
+            tensor = tensor + 1
+        case "gpt2" if name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
+            tensor = tensor.T
+        case "gpt_neox" | "bloom":  # first all queries, then all keys, then all values
+            name = name.removeprefix("transformer.")
+            if "query_key_value" in name:
+                heads, width = config.num_attention_heads, config.hidden_size
+                by_head = tensor.reshape(heads, 3, width // heads, *tensor.shape[1:])
+                tensor = torch.cat([by_head[:, i].reshape(-1, *tensor.shape[1:]) for i in range(3)])
+        case "bert" | "distilbert" | "roberta" as kind:
+            name = name.removeprefix(f"{kind}.")
+            if name.startswith(AFTER_THE_LAST_LAYER) or name.endswith("position_ids"):
+                return
+            if kind == "roberta" and name == "embeddings.position_embeddings.weight":
+                tensor = tensor[config.pad_token_id + 1 :]
+        case "t5" | "mt5" if name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"):
+            return
     yield name, tensor
 
 
-def gemma_values(writer: GGUFWriter, config: Any) -> None:
-    for name, add in (
-        ("attn_logit_softcapping", writer.add_attn_logit_softcapping),
-        ("final_logit_softcapping", writer.add_final_logit_softcapping),
-        ("sliding_window", writer.add_sliding_window),
-    ):
-        if getattr(config, name, None) is not None:
-            add(getattr(config, name))
-
-
-def gemma_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
-    yield name, tensor + 1 if name.endswith("norm.weight") else tensor
-
-
-def gpt2_values(writer: GGUFWriter, config: Any) -> None:
-    writer.add_feed_forward_length(config.n_inner or 4 * config.n_embd)
-
-
-def gpt2_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
-    turned = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")
-    yield name, tensor.T if name.endswith(turned) else tensor
-
-
-def gptj_values(writer: GGUFWriter, config: Any) -> None:
-    """There is no script: the library has the names alone."""
-    gpt2_values(writer, config)
-    writer.add_rope_dimension_count(config.rotary_dim)
-
-
-def starcoder_values(writer: GGUFWriter, config: Any) -> None:
-    gpt2_values(writer, config)
-    writer.add_head_count_kv(1)
-
-
-def neox_values(writer: GGUFWriter, config: Any) -> None:
-    turned(writer, config, config.rope_parameters["partial_rotary_factor"])
-    writer.add_parallel_residual(config.use_parallel_residual)
-
-
-def head_by_head(name: str, tensor: Tensor, config: Any) -> Numbers:
-    """`GPTNeoXModel` and `BloomModel`: first all queries, then all keys, then all values."""
-    if config.model_type == "bloom":
-        name = name.removeprefix("transformer.")
-    if "query_key_value" in name:
-        heads, width = config.num_attention_heads, config.hidden_size
-        by_head = tensor.reshape(heads, 3, width // heads, *tensor.shape[1:])
-        tensor = torch.cat([by_head[:, i].reshape(-1, *tensor.shape[1:]) for i in range(3)])
-    yield name, tensor
-
-
-def bloom_values(writer: GGUFWriter, config: Any) -> None:
-    writer.add_context_length(getattr(config, "seq_length", config.hidden_size))
-    writer.add_feed_forward_length(4 * config.hidden_size)
-    writer.add_head_count_kv(config.n_head)
-
-
-def partly_turned(writer: GGUFWriter, config: Any) -> None:
-    turned(writer, config, config.rope_parameters.get("partial_rotary_factor", 1.0))
-
-
-def phi3_values(writer: GGUFWriter, config: Any) -> None:
-    partly_turned(writer, config)
-    writer.add_rope_scaling_orig_ctx_len(config.max_position_embeddings)
-    writer.add_sliding_window(config.sliding_window or 0)
-
-
-def stablelm_values(writer: GGUFWriter, config: Any) -> None:
-    partly_turned(writer, config)
-    writer.add_parallel_residual(True)
-
-
-def bert_values(writer: GGUFWriter, config: Any) -> None:
-    writer.add_causal_attention(False)
-    writer.add_token_type_count(getattr(config, "type_vocab_size", 1))
-    if config.model_type == "distilbert":
-        writer.add_layer_norm_eps(1e-12)
-    if config.model_type == "roberta":
-        writer.add_context_length(config.max_position_embeddings - config.pad_token_id - 1)
-
-
-def bert_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
-    """Without what comes after the last layer, as all of these files are."""
-    for prefix in ("bert.", "distilbert.", "roberta."):
-        name = name.removeprefix(prefix)
-    if name.startswith(("pooler.", "cls.", "vocab_", "lm_head.")) or name.endswith("position_ids"):
-        return
-    if config.model_type == "roberta" and name == "embeddings.position_embeddings.weight":
-        tensor = tensor[config.pad_token_id + 1 :]
-    yield name, tensor
-
-
-def t5_values(writer: GGUFWriter, config: Any) -> None:
-    writer.add_context_length(512)
-    if config.is_encoder_decoder:
-        writer.add_decoder_block_count(config.num_decoder_layers)
-        writer.add_decoder_start_token_id(config.decoder_start_token_id)
-    writer.add_key_length(config.d_kv)
-    writer.add_value_length(config.d_kv)
-    writer.add_relative_attn_buckets_count(config.relative_attention_num_buckets)
-    writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
-
-
-def t5_tensors(name: str, tensor: Tensor, config: Any) -> Numbers:
-    if name not in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"):
-        yield name, tensor
-
-
-SCRIPTS = {
-    "llama": Script(Arch.LLAMA, llama_values, llama_tensors),
-    "mistral": Script(Arch.LLAMA, llama_values, llama_tensors),
-    "qwen2": Script(Arch.QWEN2),
-    "qwen3": Script(Arch.QWEN3),
-    "gemma": Script(Arch.GEMMA, gemma_values, gemma_tensors),
-    "gemma2": Script(Arch.GEMMA2, gemma_values, gemma_tensors),
-    "phi3": Script(Arch.PHI3, phi3_values),
-    "phi": Script(Arch.PHI2, partly_turned),
-    "gpt2": Script(Arch.GPT2, gpt2_values, gpt2_tensors),
-    "gptj": Script(Arch.GPTJ, gptj_values),
-    "gpt_bigcode": Script(Arch.STARCODER, starcoder_values),
-    "gpt_neox": Script(Arch.GPTNEOX, neox_values, head_by_head),
-    "bloom": Script(Arch.BLOOM, bloom_values, head_by_head),
-    "starcoder2": Script(Arch.STARCODER2),
-    "stablelm": Script(Arch.STABLELM, stablelm_values),
-    "bert": Script(Arch.BERT, bert_values, bert_tensors),
-    "distilbert": Script(Arch.BERT, bert_values, bert_tensors),
-    "roberta": Script(Arch.BERT, bert_values, bert_tensors),
-    "t5": Script(Arch.T5, t5_values, t5_tensors),
-    "mt5": Script(Arch.T5, t5_values, t5_tensors),
+ARCHITECTURES = {
+    **dict.fromkeys(("llama", "mistral"), Arch.LLAMA),
+    **dict.fromkeys(("bert", "distilbert", "roberta"), Arch.BERT),
+    **dict.fromkeys(("t5", "mt5"), Arch.T5),
+    **{name: Arch[name.upper()] for name in "gemma gemma2 phi3 gpt2 gptj bloom".split()},
+    **{name: Arch[name.upper()] for name in "qwen2 qwen3 starcoder2 stablelm".split()},
 }
+ARCHITECTURES |= {"gpt_bigcode": Arch.STARCODER, "gpt_neox": Arch.GPTNEOX, "phi": Arch.PHI2}
 """By the `model_type` of the published config."""
 
 
@@ -214,15 +139,15 @@ def write_gguf(
 ) -> None:
     """`more` adds metadata, such as a tokenizer. Matrices whose rows fit are stored as `kind`."""
     config = reference.config
-    script = SCRIPTS[config.model_type]
-    if script.arch == Arch.T5 and not config.is_encoder_decoder:
-        script = Script(Arch.T5ENCODER, t5_values, t5_tensors)
-    writer = GGUFWriter(file, gguf.MODEL_ARCH_NAMES[script.arch])
+    arch = ARCHITECTURES[config.model_type]
+    if arch == Arch.T5 and not config.is_encoder_decoder:
+        arch = Arch.T5ENCODER
+    writer = GGUFWriter(file, gguf.MODEL_ARCH_NAMES[arch])
     writer.add_type(gguf.GGUFType.MODEL)
     usual_values(writer, config)
-    script.values(writer, config)
+    family_values(writer, config)
     more(writer)
-    for name, tensor in tensors_of(reference, script):
+    for name, tensor in tensors_of(reference, arch):
         matrix = tensor.dim() == 2 and tensor.shape[1] % gguf.GGML_QUANT_SIZES[kind][0] == 0
         as_kind = kind if matrix else Kind.F32
         numbers = tensor.detach().float().contiguous().numpy()
@@ -235,23 +160,20 @@ def write_gguf(
     writer.close()
 
 
-def tensors_of(reference: Any, script: Script) -> Numbers:
+def tensors_of(reference: Any, arch: Arch) -> Numbers:
     """What the file holds, by llama.cpp's names. A tied output is not written twice."""
     config = reference.config
-    table = gguf.get_tensor_name_map(script.arch, layers_of(config))
+    layers = max(config.num_hidden_layers, getattr(config, "num_decoder_layers", None) or 0)
+    table = gguf.get_tensor_name_map(arch, layers)
     state: Mapping[str, Tensor] = reference.state_dict()
     is_tied = getattr(config, "scale_decoder_outputs", config.tie_word_embeddings)
     is_tied &= config.model_type != "mt5"  # the reference ties what no published file does
     tied = reference._tied_weights_keys or () if is_tied else ()
     for name, tensor in state.items():
-        for theirs, numbers in () if name in tied else script.tensors(name, tensor, config):
+        for theirs, numbers in () if name in tied else family_tensors(name, tensor, config):
             found = table.get_name(theirs, try_suffixes=(".weight", ".bias"))
             assert found is not None, theirs
             yield found, numbers
-
-
-def layers_of(config: Any) -> int:
-    return max(config.num_hidden_layers, getattr(config, "num_decoder_layers", None) or 0)
 
 
 def usual_values(writer: GGUFWriter, config: Any) -> None:
@@ -274,13 +196,9 @@ def usual_values(writer: GGUFWriter, config: Any) -> None:
     ):
         if (value := first(*names)) is not None:
             add(value)
-    for role, add_token in (
-        ("bos", writer.add_bos_token_id),
-        ("eos", writer.add_eos_token_id),
-        ("pad", writer.add_pad_token_id),
-    ):
-        if (token := getattr(config, f"{role}_token_id", None)) is not None:
-            add_token(token)
+    for role in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        if (token := getattr(config, role, None)) is not None:
+            getattr(writer, f"add_{role}")(token)
     scaling_values(writer, getattr(config, "rope_parameters", None) or {})
 
 

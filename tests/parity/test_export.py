@@ -113,7 +113,6 @@ def test_no_family_that_can_be_written_is_forgotten() -> None:
 
 @pytest.mark.parametrize("family", OURS)
 def test_a_config_of_ours_goes_out(family: str, tmp_path: Path) -> None:
-    """The reference and our own loader, given the folder, answer as the model does."""
     classifier: dict[str, Any] = {"head": "classifier", "d_classifier": None}
     if family == "bert":
         classifier |= {"d_classifier": 24, "classifier_activation": "tanh"}

@@ -62,10 +62,7 @@ def test_without_a_word_about_padding(tmp_path: Path) -> None:
     ],
 )
 def test_writes_as_folders_say(name: str, file: str, forced: int | None, tmp_path: Path) -> None:
-    """As the reference does by its own reading of the folder, told the length alone.
-
-    True forces the token that begins a text, as older files have it.
-    """
+    """As the reference does, told the length alone; True forces the token that begins a text."""
     source = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
     reference = families.build_reference(CASES[name])
     free = reference.generate(source, max_new_tokens=9, do_sample=False)

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from models.families.effective_fields import effective_fields
-from models.loading.checkpoint import Checkpoint, load_checkpoint
+from models.loading.checkpoint import load_checkpoint
 from models.loading.gguf_conversion import convert_gguf
 from tests.parity import cases, families
 from tests.parity.llama_cpp import write_gguf
+from tests.tiny import assert_equal_weights, weights
 
 FAR: dict[str, Any] = {"relative_attention_max_distance": 128}
 """What every T5 has and no file says."""
@@ -24,6 +25,9 @@ LLAMA3 = {
     "rope_type": "llama3", "factor": 8.0, "rope_theta": 500000.0, "low_freq_factor": 1.0,
     "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
 }  # fmt: skip
+GEMMA2 = cases.WINDOW | cases.CAPS | {"query_pre_attn_scalar": 10}
+ENCODER = FAR | {"feed_forward_proj": "gated-gelu"}
+ROBERTA = cases.ROBERTA | {"type_vocab_size": 2}
 SAME = {
     name: cases.CASES[name]
     for name in (
@@ -40,23 +44,14 @@ SAME = {
         cases.tiny("llama, yarn", "Llama", cases.GROUPED, rope_parameters=YARN),
         cases.tiny("llama 3", "Llama", cases.GROUPED, rope_parameters=LLAMA3),
         cases.tiny("qwen3, biases", "Qwen3", cases.WIDE_HEADS, attention_bias=True),
-        cases.tiny(
-            "gemma2",
-            "Gemma2",
-            cases.WIDE_HEADS,
-            **cases.WINDOW,
-            **cases.CAPS,
-            query_pre_attn_scalar=10,
-        ),
+        cases.tiny("gemma2", "Gemma2", cases.WIDE_HEADS, **GEMMA2),
         cases.tiny("starcoder2, no window", "Starcoder2", cases.GROUPED, sliding_window=None),
         cases.tiny("bert", "Bert", cases.BERT, "Model", unused=cases.POOLER),
         cases.tiny("distilbert", "DistilBert", cases.DISTILBERT, "Model"),
         cases.tiny("bloom", "Bloom", cases.BLOOM, exact=False, n_head=6, seq_length=2048),
         cases.tiny("t5", "T5", cases.T5, cases.WRITER, **FAR),
         cases.tiny("t5 v1.1", "T5", cases.V1_1, cases.WRITER, **FAR),
-        cases.tiny(
-            "t5, encoder", "T5", cases.T5, "EncoderModel", feed_forward_proj="gated-gelu", **FAR
-        ),
+        cases.tiny("t5, encoder", "T5", cases.T5, "EncoderModel", **ENCODER),
     )
 }
 """What a file says all of: it is the same model in every field."""
@@ -64,21 +59,12 @@ SIMILAR = {
     "mistral": (cases.CASES["mistral, no window"], "llama", set()),
     "mt5": (cases.tiny("mt5", "MT5", cases.V1_1, cases.WRITER, **FAR), "t5", set()),
     "roberta": (
-        cases.tiny(
-            "roberta", "Roberta", cases.ROBERTA, "Model", type_vocab_size=2, unused=cases.POOLER
-        ),
+        cases.tiny("roberta", "Roberta", ROBERTA, "Model", unused=cases.POOLER),
         "bert",
         {"position_offset", "count_padding", "bos_id", "generation"},
     ),
 }
 """What is called otherwise there, or lacks what it never uses: the fields that differ."""
-
-
-def same_weights(one: Checkpoint, other: Checkpoint) -> None:
-    theirs = dict(other.model.named_parameters())
-    for name, ours in one.model.named_parameters():
-        assert torch.equal(ours, theirs.pop(name)), name
-    assert theirs == {}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +83,7 @@ def test_opens_as_its_published_folder(
     assert {key for key in fields if fields[key] != theirs[key]} == differing
     if not family:
         assert fields.keys() == theirs.keys()
-        same_weights(found, pair.ours)
+        assert_equal_weights(weights(found.model), weights(pair.ours.model))
     read = families.Pair(case, pair.reference, found)
     inputs = families.inputs_of(pair, families.LENGTH)
     expected = families.reference_values(read, inputs)["logits"]
@@ -136,4 +122,5 @@ def test_becomes_a_published_folder(tmp_path: Path) -> None:
         write_gguf(families.build_reference(cases.CASES[name]), tmp_path / f"{name}.gguf")
         for _ in range(2):  # the second takes the place of the first
             assert convert_gguf(tmp_path / f"{name}.gguf", tmp_path / name) == name
-        same_weights(load_checkpoint(tmp_path / f"{name}.gguf"), load_checkpoint(tmp_path / name))
+        both = (load_checkpoint(tmp_path / each).model for each in (f"{name}.gguf", name))
+        assert_equal_weights(*map(weights, both))

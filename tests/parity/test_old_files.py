@@ -161,14 +161,8 @@ def test_gpt2_as_it_was_first_published(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [
-        ("bert, masked", torch.float16),
-        ("marian", torch.bfloat16),
-        ("t5", torch.float16),
-        ("gpt2, wide by default", torch.bfloat16),
-        ("gemma2", torch.float16),
-        ("bloom", torch.bfloat16),
-    ],
+    [(name, torch.float16) for name in ("bert, masked", "t5", "gemma2")]
+    + [(name, torch.bfloat16) for name in ("marian", "gpt2, wide by default", "bloom")],
 )
 def test_halves_are_read_as_they_are(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
     published = Published(name, tmp_path)

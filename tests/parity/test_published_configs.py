@@ -234,9 +234,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = json.loads(
 """A case, what its config says in place of its own values, and words of the refusal."""
 
 
-def test_what_is_not_supported_is_refused_by_name(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_what_is_unsupported_is_refused_by_name(tmp_path: Path, subtests: pytest.Subtests) -> None:
     unsaid = {"rope_parameters": ..., "rope_scaling": ...}
     for number, (name, changes, words) in enumerate(REFUSED):
         folder = saved(name, tmp_path / str(number), unsaid | changes)

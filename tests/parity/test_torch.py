@@ -4,6 +4,7 @@ attention alone is torch.nn.MultiheadAttention.
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import torch
@@ -23,9 +24,7 @@ DTYPES = (torch.float64, torch.float32)
 
 RENAMED = {
     ".blocks.": ".layers.",
-    "q_proj.": "in_proj_",
-    "k_proj.": "in_proj_",
-    "v_proj.": "in_proj_",
+    **dict.fromkeys(("q_proj.", "k_proj.", "v_proj."), "in_proj_"),
     "o_proj": "out_proj",
     "cross_attn": "multihead_attn",
     "mlp.up_proj": "linear1",
@@ -62,19 +61,10 @@ class Reference(nn.Module):
         super().__init__()
         weights = {name: value.detach().clone() for name, value in ours.state_dict().items()}
         config = ours.config
-        self.transformer = nn.Transformer(
-            config.d_model,
-            config.n_heads,
-            config.encoder_layers,
-            config.n_layers,
-            config.d_ff,
-            dropout=0.0,
-            activation=config.activation,
-            layer_norm_eps=config.norm_eps,
-            batch_first=True,
-            norm_first=config.norm_position == "pre",
-            dtype=weights["head.bias"].dtype,
-        )
+        sizes = config.d_model, config.n_heads, config.encoder_layers, config.n_layers, config.d_ff
+        how: dict[str, Any] = {"activation": config.activation, "layer_norm_eps": config.norm_eps}
+        how |= {"norm_first": config.norm_position == "pre", "dtype": weights["head.bias"].dtype}
+        self.transformer = nn.Transformer(*sizes, dropout=0.0, batch_first=True, **how)
         # Every weight is overwritten. With dropout 0 it stays in training: in eval mode torch
         # leaves this path for another.
         self.transformer.load_state_dict(torch_values(weights), strict=True)

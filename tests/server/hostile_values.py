@@ -10,12 +10,8 @@ from typing import Any
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 TEXTS = ("", "no such thing \0 \U0010ffff", "x" * 50_000, "null", "[5]", "[" * 5_000)
-CHOSEN: tuple[Any, ...] = (
-    5,
-    {"rows": 5},
-    {"rows": ["a", -1, 99_999, None, 0.5, []]},
-    {"rows": [[]]},
-)
+ROWS: tuple[Any, ...] = (5, ["a", -1, 99_999, None, 0.5, []], [[]])
+CHOSEN: tuple[Any, ...] = (5, *({"rows": rows} for rows in ROWS))
 NUMBERS = (-1, 2**53, 1e308, float("nan"), float("-inf"))
 ODD: tuple[Any, ...] = (
     *(None, True, 5, -1, 1e308, "a", [], [5], [-1, -1], ["a", {}], [0, 0, 0], [None] * 3),

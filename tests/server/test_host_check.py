@@ -9,21 +9,12 @@ from starlette.types import Receive, Scope, Send
 
 from explorer.server import host_check
 from explorer.server.error_pages import send_error
-from explorer.server.host_check import (
-    NOT_FOUND,
-    WRONG_HOST,
-    WRONG_ORIGIN,
-    HostCheck,
-    address_to_open,
-)
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
-def come(
-    *, kind: str = "http", server: str = "127.0.0.1", path: str = "/", **headers: str
-) -> Answer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return ask(HostCheck(Inside()), scope_of(path, named, kind=kind, server=server))
+def come(*, kind: str = "http", server: str = "127.0.0.1", path: str = "/", **said: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in said.items()}
+    return ask(host_check.HostCheck(Inside()), scope_of(path, named, kind=kind, server=server))
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -33,8 +24,8 @@ def test_another_name_is_refused_in_a_sentence_that_says_the_way_out(kind: str) 
     hosts += ["", "a b", "localhost:8501:1", "user@localhost", "localhost/", "0.0.0.0:8501"]
     for host in hosts:
         answer = come(kind=kind, host=host, origin=f"http://{host}" if host else "")
-        assert (answer.status, answer.sentence) == (421, WRONG_HOST), host
-    assert "EXPLORER_HOSTS" in WRONG_HOST
+        assert (answer.status, answer.sentence) == (421, host_check.WRONG_HOST), host
+    assert "EXPLORER_HOSTS" in host_check.WRONG_HOST
 
 
 def test_a_request_with_two_hosts_is_refused_and_what_a_proxy_says_was_asked_not_believed() -> None:
@@ -42,7 +33,7 @@ def test_a_request_with_two_hosts_is_refused_and_what_a_proxy_says_was_asked_not
     assert come(host="localhost", x_forwarded_host="evil.example").status == 200
     scope = scope_of()
     scope["headers"].append((b"host", b"evil.example"))
-    assert ask(HostCheck(Inside()), scope).status == 421
+    assert ask(host_check.HostCheck(Inside()), scope).status == 421
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -65,7 +56,7 @@ def test_a_setting_names_more(monkeypatch: pytest.MonkeyPatch) -> None:
     for host in ["example.org", "lab.example.org", "a.b.lab.example.org", "xlab.example.org"]:
         assert come(host=host).status == 421, host
     assert host_check.fault() is None
-    at_start = HostCheck(Inside(), hosts=["Lab-Server.local", "", None])  # type: ignore[list-item]
+    at_start = host_check.HostCheck(Inside(), hosts=["Lab-Server.local", "", None])  # type: ignore[list-item]
     assert ask(at_start, scope_of(headers={"host": "lab-server.local:8501"})).status == 200
 
 
@@ -82,7 +73,7 @@ def test_a_page_of_another_site_is_refused(kind: str) -> None:
     origins += ["http://127.0.0.1:8501", "http://localhost:8501.evil.example", "file://", "x"]
     for origin in origins:
         answer = come(kind=kind, origin=origin)
-        assert (answer.status, answer.sentence) == (403, WRONG_ORIGIN), origin
+        assert (answer.status, answer.sentence) == (403, host_check.WRONG_ORIGIN), origin
 
 
 def test_a_page_of_this_server_is_let_in_also_behind_a_proxy_that_ends_tls() -> None:
@@ -102,7 +93,7 @@ def test_where_a_browser_says_no_origin_it_says_how_far_away_the_page_is() -> No
         assert come(sec_fetch_site=site, sec_fetch_mode=mode).status == status, (site, mode)
     away = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
     posted = scope_of(headers=away, method="POST")
-    assert ask(HostCheck(Inside()), posted).status == 403
+    assert ask(host_check.HostCheck(Inside()), posted).status == 403
 
 
 def test_what_the_app_does_not_use_is_not_there() -> None:
@@ -112,28 +103,30 @@ def test_what_the_app_does_not_use_is_not_there() -> None:
     paths += [f"{path}\n" for path in paths] + ["/a\n/_stcore/metrics", "/attention\0"]
     for path in paths:
         answer = come(path=path)
-        assert (answer.status, answer.sentence) == (404, NOT_FOUND), path
+        assert (answer.status, answer.sentence) == (404, host_check.NOT_FOUND), path
     for path in ["/", "/attention", "/_stcore/health", "/_stcore/host-config", "/static/js/a.js"]:
         assert come(path=path).status == 200, path
 
 
 def test_what_is_no_request_passes() -> None:
     inside = AsyncMock()
-    ask(HostCheck(inside), {"type": "lifespan"})
+    ask(host_check.HostCheck(inside), {"type": "lifespan"})
     assert inside.call_args.args[0] == {"type": "lifespan"}
 
 
 def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
     scope = scope_of(headers={"origin": "null"}, kind="websocket") | {"extensions": {}}
-    assert [each["type"] for each in ask(HostCheck(Inside()), scope).sent] == ["websocket.close"]
+    assert [each["type"] for each in ask(host_check.HostCheck(Inside()), scope).sent] == [
+        "websocket.close"
+    ]
 
 
 def test_the_printed_address_opens() -> None:
     for address in ("localhost", None, "0.0.0.0"):
-        assert address_to_open(address, 8501, by_tls=False) == "http://localhost:8501"
-    assert address_to_open("::", 8501, by_tls=True) == "https://localhost:8501"
-    assert address_to_open("::1", 8501, by_tls=False) == "http://[::1]:8501"
-    assert address_to_open("a.example.org", 1, by_tls=True) == "https://a.example.org:1"
+        assert host_check.address_to_open(address, 8501, by_tls=False) == "http://localhost:8501"
+    assert host_check.address_to_open("::", 8501, by_tls=True) == "https://localhost:8501"
+    assert host_check.address_to_open("::1", 8501, by_tls=False) == "http://[::1]:8501"
+    assert host_check.address_to_open("a.example.org", 1, by_tls=True) == "https://a.example.org:1"
 
 
 SENTENCE = "This server is full (<b>400</b> open connections). Try again in a few minutes."

@@ -44,6 +44,7 @@ def test_what_a_reader_sends_passes_and_what_no_reader_needs_is_dropped() -> Non
         dropped.append(message(rerun_script=crowded))
     dropped += [message(set_run_on_save=True), message(debug_shutdown_runtime=True)]
     passing = [RERUN, uploads, message(app_heartbeat=True), message(stop_script=True)]
+    assert ask(MessageLimits(Inside(), is_for_readers), scope_of()).status == 200, "no WebSocket"
     inside, answer = say(*dropped, *passing, *dropped)
     assert inside.heard == passing
     assert answer.sent == []
@@ -155,10 +156,6 @@ def test_a_moment_of_many_is_free_and_then_they_come_in_step() -> None:
     assert rate.wait(1_000.0) == 0.0
 
 
-def test_what_is_no_websocket_passes() -> None:
-    assert ask(MessageLimits(Inside(), is_for_readers), scope_of()).status == 200
-
-
 def websocket(monkeypatch: pytest.MonkeyPatch) -> Any:
     """One of uvicorn's, open, as the server makes it."""
     config = Config(Inside(), log_config=None)
@@ -210,9 +207,7 @@ def test_too_fast_small_frames_close_it(opcode: Opcode, closed_for: Callable[[by
 def test_many_frames(closed_for: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch) -> None:
     long = frames(Opcode.CONT, message_limits.SMALL_FRAME, MOST_FRAMES + 1)
     assert closed_for(long) == ""
-    assert (
-        closed_for(frames(Opcode.CONT, message_limits.SMALL_FRAME - 1, MOST_FRAMES + 1))
-        == message_limits.TOO_MANY_FRAMES
-    )
+    short = frames(Opcode.CONT, message_limits.SMALL_FRAME - 1, MOST_FRAMES + 1)
+    assert closed_for(short) == message_limits.TOO_MANY_FRAMES
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGE_BYTES", str(2 * message_limits.SMALL_FRAME))
     assert "exceeds limit" in closed_for(long), "longer than a message may be"

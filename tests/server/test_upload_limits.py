@@ -63,25 +63,16 @@ def test_many_small_files_count_in_full(world: World, monkeypatch: pytest.Monkey
 
 
 def test_what_may_not_come_in_is_refused_before_it_is_read(world: World) -> None:
-    sized = {"content-length": "9"}
-    file = str(UUID(int=0))
-    most = limits.UPLOAD_BYTES.most
+    file, twice = str(UUID(int=0)), 2 * limits.UPLOAD_BYTES.most
+    sized, large = {"content-length": "9"}, {"content-length": str(twice)}
+    elsewhere = (f"a/{file[1:]}", f"a/{file}/", f"a/{file}\n", f"a/../{file}")
+    unsized = [{}, {"transfer-encoding": "chunked"}]
+    unsized += [{"content-length": length} for length in ("-1", "9" * 5_000)]
     for place, headers, status, sentence in [
         (f"b/{file}", sized, 410, upload_limits.DISCONNECTED),
-        (f"a/{file[1:]}", sized, 400, upload_limits.NOT_AN_UPLOAD),
-        (f"a/{file}/", sized, 400, upload_limits.NOT_AN_UPLOAD),
-        (f"a/{file}\n", sized, 400, upload_limits.NOT_AN_UPLOAD),
-        (f"a/../{file}", sized, 400, upload_limits.NOT_AN_UPLOAD),
-        (f"a/{file}", {}, 411, upload_limits.NO_LENGTH),
-        (f"a/{file}", {"transfer-encoding": "chunked"}, 411, upload_limits.NO_LENGTH),
-        (f"a/{file}", {"content-length": "-1"}, 411, upload_limits.NO_LENGTH),
-        (f"a/{file}", {"content-length": "9" * 5_000}, 411, upload_limits.NO_LENGTH),
-        (
-            f"a/{file}",
-            {"content-length": str(most * 2)},
-            413,
-            limits.UPLOAD_BYTES.refusal(2 * most),
-        ),
+        *((place, sized, 400, upload_limits.NOT_AN_UPLOAD) for place in elsewhere),
+        *((f"a/{file}", each, 411, upload_limits.NO_LENGTH) for each in unsized),
+        (f"a/{file}", large, 413, limits.UPLOAD_BYTES.refusal(twice)),
     ]:
         session, _, name = place.partition("/")
         answer = run_in_thread(world.put(session, 9, file=name, headers=headers))
@@ -125,9 +116,7 @@ def test_what_goes_wrong_on_its_way_is_freed(world: World) -> None:
 
 
 @in_a_loop
-async def test_an_upload_that_takes_too_long_is_ended(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_upload_too_slow_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """As is one whose reader leaves."""
     bound(monkeypatch, upload_seconds=0)
     never = asyncio.get_running_loop().create_future()
@@ -277,9 +266,7 @@ def test_the_left_and_the_removed_are_freed(world: World, monkeypatch: pytest.Mo
 
 
 @in_a_loop
-async def test_what_arrives_after_its_reader_left_is_freed(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_comes_too_late_is_freed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upload_limits, "RECONNECT_SECONDS", 0)
     await world.put("a", 9, at=world.connected.clear)
     while world.received.bytes:

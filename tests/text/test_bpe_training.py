@@ -183,10 +183,8 @@ def test_the_beginning_of_a_text_ends_where_a_word_does(text: str, most: int) ->
 
 
 def test_no_word_of_the_beginning_is_cut() -> None:
-    assert beginning("the cat sat", 6) == "the"
-    assert beginning("the cat sat", 7) == "the cat"
-    assert beginning("the cat", 9) == "the cat"
-    assert beginning("catastrophe", 5) == "catas"
+    assert [beginning("the cat sat", most) for most in (6, 7)] == ["the", "the cat"]
+    assert (beginning("the cat", 9), beginning("catastrophe", 5)) == ("the cat", "catas")
 
 
 @WAYS

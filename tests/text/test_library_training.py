@@ -22,10 +22,13 @@ TOKEN = "of the server and of none of its children"
 GENOME = "".join(random.Random(0).choices("ACGT", k=30_000))
 
 
+Children = list[subprocess.Popen[bytes]]
+
+
 @pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+def children(monkeypatch: pytest.MonkeyPatch) -> Children:
     """The processes that are started; every training takes one."""
-    started: list[subprocess.Popen[bytes]] = []
+    started: Children = []
 
     class Watched(subprocess.Popen[bytes]):
         def __init__(self, *given: Any, **more: Any) -> None:
@@ -58,7 +61,7 @@ def test_spaces_without_a_word_are_no_long_word_either() -> None:
     assert train_merges(spaces, 5, WORDPIECE).merges == ()
 
 
-def test_a_child_learns_the_same(children: list[subprocess.Popen[bytes]]) -> None:
+def test_a_child_learns_the_same(children: Children) -> None:
     there = train_merges(README, 50), train_unigram(README, 300)
     assert [child.returncode for child in children] == [0, 0]
     library_training.LONG_WORDS = 10**9
@@ -79,10 +82,12 @@ def nobody_waits() -> Iterator[Mock]:
     yield Mock(side_effect=Gone)
 
 
-def test_a_training_ends_with_its_reader(
-    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_ends_with_its_reader(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also that of a reader who waits for a turn."""
     monkeypatch.setattr(library_training, "offload", nobody_waits)
+    with library_training._turns, library_training._turns, pytest.raises(Gone):
+        train_unigram(README, 300)
+    assert children == []
     with pytest.raises(Gone):
         train_unigram(GENOME * 3, 1_000)
     (child,) = children
@@ -91,18 +96,7 @@ def test_a_training_ends_with_its_reader(
         """Its turn is another's."""
 
 
-def test_a_reader_who_waits_for_a_turn_may_leave_too(
-    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(library_training, "offload", nobody_waits)
-    with library_training._turns, library_training._turns, pytest.raises(Gone):
-        train_unigram(README, 300)
-    assert children == []
-
-
-def test_a_training_that_takes_too_long_is_ended_and_said(
-    children: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_takes_too_long_is_ended(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_LIMIT_WORK_SECONDS", "1")
     with pytest.raises(TextError, match="took more than 1 second and was stopped"):
         train_unigram(GENOME * 3, 1_000)

@@ -154,11 +154,8 @@ def test_the_steps_of_any_text(tokenizer: Tokenizer, texts: tuple[str, str]) -> 
 @pytest.mark.parametrize("size", [1, 7])
 def test_a_long_text_is_read_in_parts_as_in_one(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = " a\n b\t'sé e\u0301\u3000é.\xa0你好 😀1  Ab\n" * 3
-    kinds = (
-        byte_tokenizer(text, 270),
-        character_tokenizer(list("ab é")),
-        word_tokenizer(["a", "Ab"]),
-    )
+    letters, read = character_tokenizer(list("ab é")), word_tokenizer(["a", "Ab"])
+    kinds = (byte_tokenizer(text, 270), letters, read)
     whole = [*(kind.corpus_ids(text) for kind in kinds), words_of(text)]
     monkeypatch.setattr(plain, "CORPUS_PART", re.compile(rf"[\s\S]{{1,{size}}}\s*\S*"))
     assert len([*plain._parts(text)]) > 6

@@ -56,6 +56,10 @@ def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     return wire.unpack(view.proto.bytes)
 
 
+def notes(at: AppTest) -> list[str]:
+    return [text.value for text in at.text if "cannot be" in text.value]
+
+
 def titles(at: AppTest) -> list[str]:
     """The titles that the maps of a page show."""
     maps = [view for view in at.get("bidi_component") if view.key in apps.views(at)]

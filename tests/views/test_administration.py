@@ -75,9 +75,7 @@ def test_who_types_another_reads_a_sentence() -> None:
         assert at.text_input(key="admin_token").value == ""
 
 
-def test_after_some_wrong_tokens_a_network_waits(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_wrong_tokens_one_waits(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_activity, "network", lambda: "a network")
     for _ in range(admin_token.TRIES):
         assert server_activity.NOT_ADMIN in said(opened("wrong"))
@@ -139,9 +137,7 @@ def test_the_chosen_runs_are_stopped_and_deleted(runs: dict[str, Run]) -> None:
     assert at.button(key="admin_stop").disabled, "another table, in which nothing is chosen"
 
 
-def test_only_who_was_let_in_commands_anything(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_who_is_let_in_commands(runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_activity, "session", Session)
     names = [run.name for run in runs.values()]
     server_activity.stop_runs(names)

@@ -23,7 +23,7 @@ from explorer.inference.forward_pass import run_text
 from explorer.views.circuits.circuit_view import NO_HEAD_AT_EDGE
 from tests import apps
 from tests.closeness import assert_close_to
-from tests.views.drawing import handed, sent
+from tests.views.drawing import handed, notes, sent
 
 PAIR = TextPair("the cat and the hat", "the hat and the cat")
 METHOD, PATCHED = "EAP", 3
@@ -39,10 +39,6 @@ def page(**address: str) -> AppTest:
 
 def header(at: AppTest) -> dict[str, Any]:
     return sent(at, "circuit_map")[0]
-
-
-def notes(at: AppTest) -> list[str]:
-    return [text.value for text in at.text if "cannot be" in text.value]
 
 
 def edge_scores() -> tuple[OpenModel, Question, EdgeScores]:

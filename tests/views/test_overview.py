@@ -17,7 +17,7 @@ from explorer.views.overview.map_choices import LEAST_USUAL
 from tests import apps
 from tests.apps import exported, said, views
 from tests.tiny import save_model
-from tests.views.drawing import handed, long_model, pasted, put_state, run, sent
+from tests.views.drawing import handed, long_model, notes, pasted, put_state, run, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 NOTHING = [-1] * 5
@@ -31,10 +31,6 @@ def page(model: str = "translation", **address: str) -> AppTest:
 def choice(at: AppTest) -> list[float]:
     """What the picture was told to hold."""
     return [*handed(at, "pass_map")]
-
-
-def notes(at: AppTest) -> list[str]:
-    return [text.value for text in at.text if "cannot be" in text.value]
 
 
 def header(at: AppTest) -> dict[str, Any]:

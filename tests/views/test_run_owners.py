@@ -108,9 +108,7 @@ def test_a_run_is_started_from_ones_own_without_its_key(tmp_path: Path) -> None:
     assert "characters-1" not in everything(his)
 
 
-def test_a_message_that_no_button_sends_changes_nothing_of_anothers_run(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
+def test_a_message_of_no_button_changes_nothing(cluster: FakeCluster, tmp_path: Path) -> None:
     """The page was drawn for its owner, and what is clicked there comes from somebody else."""
     run = create(tmp_path, tiny_spec(), owner=ANN)
     cluster.submit(run)

@@ -97,9 +97,8 @@ def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: Pretr
     assert state_of(model).fault == ""
     os.killpg(process.pid, signal.SIGKILL)
     wait_until(lambda: state_of(model).kind == "absent", "the end")
-    assert state_of(model).fault == (
-        "The download of GPT-2 ended unexpectedly; try again, and it goes on."
-    )
+    said = "The download of GPT-2 ended unexpectedly; try again, and it goes on."
+    assert state_of(model).fault == said
 
 
 def test_what_cannot_be_written_is_said_though_nothing_can_be_written(

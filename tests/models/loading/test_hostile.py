@@ -90,12 +90,8 @@ def link_for(name: str, target: str) -> Damage:
 
 def moved_out(name: str) -> Damage:
     """The file lies beside the folder, and a link leads there."""
-
-    def damage(folder: Path) -> None:
-        (folder / name).rename(folder.parent / f"outside-{name}")
-        (folder / name).symlink_to(f"../outside-{name}")
-
-    return damage
+    outside = f"../outside-{name}"
+    return all_of(renamed(name, outside), lambda folder: (folder / name).symlink_to(outside))
 
 
 def tensors(change: Callable[[dict[str, Tensor]], object]) -> Damage:

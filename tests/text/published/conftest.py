@@ -1,9 +1,11 @@
 """Published folders of every form, each made once; nothing is fetched from anywhere."""
 
 import os
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,6 +21,13 @@ Made = Callable[[str], Path]
 OpenModel = Callable[[str], PublishedTokenizer]
 
 
+def reference_of(made: Made, name: str) -> Any:
+    """The reference's tokenizer of the folder of this name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(transformers, FOLDERS[name][1]).from_pretrained(made(name))
+
+
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The folder of this name; `llama.json` is what the reference library saves of `llama`."""
@@ -32,8 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         if kind == name:
             FOLDERS[name][2](folder)
         else:
-            reference = getattr(transformers, FOLDERS[kind][1]).from_pretrained(make(kind))
-            reference.save_pretrained(folder)
+            reference_of(make, kind).save_pretrained(folder)
         return folder
 
     return make

@@ -3,15 +3,11 @@
 import json
 from typing import Any
 
-WORDS: dict[str, Any] = {
+ABSENT = dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder"))
+WORDS: dict[str, Any] = ABSENT | {
     "version": "1.0",
-    "truncation": None,
-    "padding": None,
     "added_tokens": [],
-    "normalizer": None,
     "pre_tokenizer": {"type": "Whitespace"},
-    "post_processor": None,
-    "decoder": None,
     "model": {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1, "b": 2}, "unk_token": "<unk>"},
 }
 BPE = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
@@ -89,6 +85,9 @@ REFUSED: dict[str, str] = {
 }
 """Refused when it is opened; what else is none is drawn."""
 
+LONG_WORDS = {"type": "WordPiece", "unk_token": "<unk>", "continuing_subword_prefix": "##"} | {
+    "vocab": {"<unk>": 0, "a": 1, "##a": 2}, "max_input_chars_per_word": 2**40,
+}  # fmt: skip
 ENDLESS: dict[str, str] = {
     "a catastrophic regex": words(pre_tokenizer=split("(a+)+$|(a|aa)+$")),
     "a catastrophic Replace": words(normalizer=replace({"Regex": "(a*)*b|(a|a)*$c"}, "")),
@@ -98,15 +97,7 @@ ENDLESS: dict[str, str] = {
     "nothing becomes something": words(normalizer=replace({"String": ""}, "a" * 4_000)),
     "the text a thousand times": words(post_processor=template([A] * 15_000)),
     "words without end": words(
-        pre_tokenizer=None,
-        normalizer=replace({"String": "a"}, "a" * 3_000),
-        model={
-            "type": "WordPiece",
-            "vocab": {"<unk>": 0, "a": 1, "##a": 2},
-            "unk_token": "<unk>",
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 2**40,
-        },
+        pre_tokenizer=None, normalizer=replace({"String": "a"}, "a" * 3_000), model=LONG_WORDS
     ),
     "a prefix longer than its tokens": words(
         pre_tokenizer=None, model=BPE | {"continuing_subword_prefix": "ab", "merges": [["a", "b"]]}

@@ -1,7 +1,6 @@
 """A tokenizer out of a GGUF file reads as the published one that was written into it."""
 
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,11 @@ import gguf
 import pytest
 import sentencepiece
 import tokenizers
-import transformers
 
 from explorer.text import TextError, open_published
 from explorer.text.published import tokenizer_files
 from models.loading.checkpoint_tokenizer import chat_template, gguf_texts, tokenizer_of_folder
-from tests.text.published.conftest import Made
+from tests.text.published.conftest import Made, reference_of
 from tests.text.published.gguf_vocabularies import byte_level, many_texts, pieces, word_pieces
 from tests.text.published.tokenizer_folders import FOLDERS, SPM, TEXTS
 
@@ -34,12 +32,6 @@ WRITERS: dict[str, tuple[str, Callable[..., None], tuple[str, ...]]] = {
 """The architecture of the file, and how the tokenizer of a folder is written into it."""
 FOUND_IN_TEXTS: dict[str, list[str]] = {"llama": [], "gemma": ["<start_of_turn>", "<mask>"]}
 """Tokens that sentencepiece finds in a text, where it is the reference."""
-
-
-def reference(made: Made, name: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return getattr(transformers, FOLDERS[name][1]).from_pretrained(made(name))
 
 
 def written(file: Path, name: str, made: Made, theirs: Any, **more: str) -> Path:
@@ -70,7 +62,7 @@ def expected_of(name: str, made: Made, theirs: Any, texts: list[str]) -> list[li
 
 def test_tokens_that_were_added_later_are_found_first(made: Made, tmp_path: Path) -> None:
     added = ["<tool>", "at the", "  ", "quak"]
-    theirs = reference(made, "qwen2")
+    theirs = reference_of(made, "qwen2")
     theirs.add_tokens(added)
     ours = library(written(tmp_path / "model.gguf", "qwen2", made, theirs))
     texts = many_texts(MANY, added)
@@ -82,7 +74,7 @@ def test_tokens_that_were_added_later_are_found_first(made: Made, tmp_path: Path
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_many_texts_are_read_as_by_the_reference(name: str, made: Made, tmp_path: Path) -> None:
-    theirs, own_spaces = reference(made, name), name in ("llama", "gemma")
+    theirs, own_spaces = reference_of(made, name), name in ("llama", "gemma")
     file = written(tmp_path / "model.gguf", name, made, theirs)
     texts = many_texts(MANY, FOUND_IN_TEXTS.get(name, theirs.all_special_tokens))
     expected = expected_of(name, made, theirs, texts)
@@ -103,7 +95,7 @@ def test_many_texts_are_read_as_by_the_reference(name: str, made: Made, tmp_path
 
 
 def test_a_template_and_the_roles_are_those_of_the_file(made: Made, tmp_path: Path) -> None:
-    theirs = reference(made, "qwen2")
+    theirs = reference_of(made, "qwen2")
     said = {"tokenizer__chat_template": "{% for m in messages %}{{ m }}{% endfor %}"}
     file = written(tmp_path / "model.gguf", "qwen2", made, theirs, **said)
     assert chat_template(tmp_path) == chat_template(file) == said["tokenizer__chat_template"]
@@ -113,7 +105,7 @@ def test_a_template_and_the_roles_are_those_of_the_file(made: Made, tmp_path: Pa
 
 
 def test_texts_are_bounded(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = written(tmp_path / "model.gguf", "gpt2", made, reference(made, "gpt2"))
+    file = written(tmp_path / "model.gguf", "gpt2", made, reference_of(made, "gpt2"))
     monkeypatch.setitem(tokenizer_files.LARGEST, "tokenizer.json", 1_000)
     with pytest.raises(TextError, match=r"^The tokenizer's tokenizer\.json has .* are read\.$"):
         open_published(file, "gpt2")

@@ -40,9 +40,8 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(data)
-    if (
-        name == "tokenizer.json"
-    ):  # a class by whose settings the reference cuts would hide its parts
+    # A class by whose settings the reference cuts would hide the parts of tokenizer.json.
+    if name == "tokenizer.json":
         (folder / "tokenizer_config.json").write_text(FOLLOWS_THE_FILE)
     return folder
 
@@ -92,13 +91,8 @@ def test_a_file_that_cannot_be_is_refused(tmp_path: Path, subtests: pytest.Subte
 
 
 @pytest.mark.parametrize("case", ENDLESS)
-def test_a_file_that_never_ends_is_ended(
-    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Read, and step by step; where there is an answer, it is a short one.
-
-    The child ends it by what it computed, however long the app would wait.
-    """
+def test_an_endless_file_ends(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child ends it by what it computed, however long the app would wait."""
     monkeypatch.setattr("explorer.text.published.process.GRACE", 60.0)
     written(tmp_path, "tokenizer.json", ENDLESS[case])
     with ended():
@@ -122,13 +116,9 @@ def test_a_file_that_never_ends_is_ended(
 def test_padding_and_truncation_are_dropped(tmp_path: Path) -> None:
     token = {"direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "a"}
     cut = {"max_length": 1, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
-    for number, padding in enumerate(
-        [
-            token | {"strategy": {"Fixed": 2**40}},
-            token | {"strategy": "BatchLongest", "pad_to_multiple_of": 2**33},
-            3,
-        ]
-    ):
+    fixed = token | {"strategy": {"Fixed": 2**40}}
+    longest = token | {"strategy": "BatchLongest", "pad_to_multiple_of": 2**33}
+    for number, padding in enumerate([fixed, longest, 3]):
         stored = words(padding=padding, truncation=cut)
         folder = written(tmp_path / str(number), "tokenizer.json", stored)
         assert open_published(folder, "gpt2").ids("a b a") == [1, 2, 1]

@@ -1,9 +1,8 @@
 """Every form and family reads as the reference library does: same numbers, pairs, segments."""
 
 import json
-import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from tokenizers.processors import TemplateProcessing
 
 from explorer.text import PublishedTokenizer, open_published
 from models.loading.checkpoint_tokenizer import tokenizer_of_folder
-from tests.text.published.conftest import Made, OpenModel
+from tests.text.published.conftest import Made, OpenModel, reference_of
 from tests.text.published.tokenizer_folders import CORPUS, FOLDERS, TEXTS
 
 Reference = Callable[[str], Any]
@@ -23,15 +22,7 @@ Reference = Callable[[str], Any]
 
 @pytest.fixture(scope="module")
 def reference(made: Made) -> Reference:
-    """The reference's tokenizer of the folder of this name."""
-
-    @cache
-    def load(name: str) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return getattr(transformers, FOLDERS[name][1]).from_pretrained(made(name))
-
-    return load
+    return cache(partial(reference_of, made))
 
 
 def assert_the_same_text_comes_back(ours: PublishedTokenizer, theirs: Any) -> None:
@@ -43,7 +34,6 @@ def assert_the_same_text_comes_back(ours: PublishedTokenizer, theirs: Any) -> No
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder_reads_as_reference(opened: OpenModel, reference: Reference, name: str) -> None:
-    """Texts, pairs and their segments, the way back, the size and the roles."""
     ours, theirs = opened(name), reference(name)
     for text in TEXTS:
         assert ours.ids(text) == theirs(text)["input_ids"], text
@@ -137,17 +127,11 @@ def older(stored: str) -> str:
     return json.dumps(whole)
 
 
-@pytest.mark.parametrize(
-    ("family", "make", "written"), [("stablelm", neox, older), ("llama", llama3, str)]
-)
-def test_families_that_have_tokenizer_json_alone(
-    tmp_path: Path,
-    family: str,
-    make: Callable[[], tokenizers.Tokenizer],
-    written: Callable[[str], str],
-) -> None:
+@pytest.mark.parametrize("family", ["stablelm", "llama"])
+def test_families_that_have_tokenizer_json_alone(tmp_path: Path, family: str) -> None:
     file = tmp_path / "tokenizer.json"
-    file.write_text(written(make().to_str()), "utf-8")
+    stored = older(neox().to_str()) if family == "stablelm" else llama3().to_str()
+    file.write_text(stored, "utf-8")
     theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file))
     ours = open_published(tmp_path, family)
     for text in TEXTS:

@@ -89,9 +89,7 @@ def test_a_child_that_does_not_answer_is_ended(only: Only, monkeypatch: pytest.M
     assert tokenizer.encode("the cat")
 
 
-def test_a_child_gives_up_what_it_does_not_need(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_gives_up_what_it_needs_not(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "secret")
     CHILDREN.close()
     open_published(made("gpt2"), "gpt2")
@@ -160,7 +158,6 @@ def test_nothing_stays_open(made: Made) -> None:
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
-    """Whether it was there or is put there later."""
     secret, folder = tmp_path / "secret", tmp_path / "model"
     secret.write_text("[UNK]\nroot\n")
     folder.mkdir()

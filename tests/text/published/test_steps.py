@@ -20,16 +20,12 @@ from tests.text.published.tokenizer_folders import FOLDERS, TEXTS
 SAVED = ("llama", "gemma", "xlm-roberta", "t5", "bert")
 """Folders that are also read from the tokenizer.json of the reference library."""
 
-LIKELY = st.lists(
-    st.sampled_from(
-        ["the", " ", "cat", "sat", "🙂", "\n", "東京", "e\u0301", "A", "qx", "▁", "<s>"]
-    )
-)
+PARTS = ["the", " ", "cat", "sat", "🙂", "\n", "東京", "e\u0301", "A", "qx", "▁", "<s>"]
+LIKELY = st.lists(st.sampled_from(PARTS))
 
 
-def assert_ends_in_the_encoding(
-    tokenizer: PublishedTokenizer, text: str
-) -> tuple[TokenizerStep, ...]:
+def checked_steps(tokenizer: PublishedTokenizer, text: str) -> tuple[TokenizerStep, ...]:
+    """The steps, which end in the encoding."""
     taken = steps(tokenizer, text)
     tokens = [(t.id, t.label, t.start, t.end, t.special) for t in tokenizer.encode(text)]
     shown = [[(p.id, p.label, p.start, p.end, p.special) for p in s.pieces] for s in taken]
@@ -45,7 +41,7 @@ def assert_ends_in_the_encoding(
 @pytest.mark.parametrize("name", [*FOLDERS, *[f"{name}.json" for name in SAVED]])
 def test_the_texts(opened: OpenModel, name: str) -> None:
     for text in TEXTS:
-        taken = assert_ends_in_the_encoding(opened(name), text)
+        taken = checked_steps(opened(name), text)
         assert taken[0].action == "The text as it was typed."
         assert taking.OWN not in [step.action for step in taken]
 
@@ -53,7 +49,7 @@ def test_the_texts(opened: OpenModel, name: str) -> None:
 @pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
 @given(text=st.text(max_size=60) | LIKELY.map("".join))
 def test_any_text(opened: OpenModel, name: str, text: str) -> None:
-    assert_ends_in_the_encoding(opened(name), text[:200])
+    checked_steps(opened(name), text[:200])
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama.json"])
@@ -108,7 +104,7 @@ def test_words_that_are_taken_whole_are_not_merged(tmp_path: Path) -> None:
     """`ignore_merges`: no rule makes `abb`, yet it is in the vocabulary and so is read whole."""
     vocabulary = {"a": 0, "b": 1, "ab": 2, "abb": 3}
     tokenizer = written(tmp_path, BPE | {"vocab": vocabulary, "ignore_merges": True})
-    taken = assert_ends_in_the_encoding(tokenizer, "abb ab aba")
+    taken = checked_steps(tokenizer, "abb ab aba")
     assert "stays whole" in taken[2].action
     assert [p.label for p in taken[2].pieces] == ["abb", "ab", "a", "b", "a"]
 
@@ -117,7 +113,7 @@ def test_what_is_not_the_librarys_end_is_not_shown(tmp_path: Path) -> None:
     """A prefix inside words changes what a rule makes, which is not done here."""
     vocabulary = {"a": 0, "b": 1, "##b": 2, "ab": 3}
     model = BPE | {"continuing_subword_prefix": "##", "vocab": vocabulary, "merges": [["a", "##b"]]}
-    taken = assert_ends_in_the_encoding(written(tmp_path, model), "ab ab")
+    taken = checked_steps(written(tmp_path, model), "ab ab")
     assert taken[-2].action == taking.OWN
     assert not any(step.rank is not None for step in taken)
 
@@ -126,7 +122,7 @@ def test_the_rules_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     """A rule that makes a special token is out of reach; the next keeps its number."""
     model = BPE | {"vocab": {"a": 0, "b": 1, "aa": 2, "ab": 3}, "merges": ["a a", "a b"]}
     token = {"id": 2, "content": "aa", "special": True}
-    taken = assert_ends_in_the_encoding(written(tmp_path, model, added_tokens=[token]), "aab")
+    taken = checked_steps(written(tmp_path, model, added_tokens=[token]), "aab")
     assert [step.rank for step in taken if step.rank is not None] == [1]
     assert "Merge a and b (merge 2)." in [step.action for step in taken]
 
