@@ -11,7 +11,6 @@ import torch
 
 from explorer.__main__ import main
 from explorer.analysis import head_programs
-<<<<<<< HEAD
 from explorer.analysis.head_programs import (
     fit,
     has_loss,
@@ -21,9 +20,6 @@ from explorer.analysis.head_programs import (
     read_lines,
     replacement_curve,
 )
-=======
-from explorer.analysis.program_mixtures import SetsOfPrograms, overlap
->>>>>>> m-tests2
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.token_programs import ProgramError
 from explorer.text import character_tokenizer
@@ -65,8 +61,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenModel:
 
 
 def test_planted_heads_are_found_as_their_programs(opened: OpenModel) -> None:
-    lines = head_programs.read_lines(opened, LINES)
-    previous, induction = head_programs.measure_programs(opened, lines)
+    previous, induction = measure_programs(opened, read_lines(opened, LINES))
     assert previous.mixture[0][0] == "previous(1)"
     assert previous.name == "previous-token head"
     assert induction.mixture[0][0].startswith("token after")
@@ -92,8 +87,8 @@ def test_the_fit_has_the_least_squared_error_of_any_three(monkeypatch: pytest.Mo
 
 
 def test_the_loss_is_that_of_the_core_with_the_maps_put_in(opened: OpenModel) -> None:
-    lines = head_programs.read_lines(opened, (*LINES[:4], LINES[4][:9]))
-    heads = head_programs.measure_programs(opened, lines)
+    lines = read_lines(opened, (*LINES[:4], LINES[4][:9]))
+    heads = measure_programs(opened, lines)
 
     def loss(is_uniform: bool) -> float:
         losses = []
@@ -108,57 +103,54 @@ def test_the_loss_is_that_of_the_core_with_the_maps_put_in(opened: OpenModel) ->
             ).tolist()
         return sum(losses) / len(losses)
 
-<<<<<<< HEAD
     assert loss_with(opened, lines, ()) == pytest.approx(loss(False), rel=1e-4)
     curve = replacement_curve(opened, lines, heads)
     assert [*curve] == [0, 1, 2]
     assert curve[2][1] == pytest.approx(loss(True), rel=1e-4)
     assert curve[2][0] == pytest.approx(loss(False), abs=0.02)
-=======
-    assert head_programs.loss_with(opened, lines, ()) == pytest.approx(loss(False), rel=1e-4)
-    curve = head_programs.replacement_curve(opened, lines, heads)
-    assert [point.heads for point in curve] == [0, 1, 2]
-    assert curve[-1].loss_random == pytest.approx(loss(True), rel=1e-4)
-    assert curve[-1].loss == pytest.approx(loss(False), abs=0.02)
->>>>>>> m-tests2
 
 
-def test_bad_lines_and_models_say_why(opened: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_lines_and_models_are_refused_in_one_sentence(
+    opened: OpenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for texts, why in (
         (("abcdef", "a"), "Line 2 has 2 tokens and a line needs at least 4"),
         (("abcdef",), "Give at least two lines"),
     ):
         with pytest.raises(ProgramError, match=why):
-            head_programs.read_lines(opened, texts)
-    lines = head_programs.read_lines(opened, LINES)
+            read_lines(opened, texts)
+    lines = read_lines(opened, LINES)
     with pytest.raises(ProgramError, match="is no predicate"):
-        head_programs.measure_programs(opened, lines, ["key is blue"])
+        measure_programs(opened, lines, ["key is blue"])
     with monkeypatch.context() as patch:
         nothing = torch.zeros(5, 17, 17, dtype=torch.bool)
         patch.setattr(head_programs, "visible_of", lambda *_: nothing)
         with pytest.raises(ProgramError, match="nothing to describe"):
-            head_programs.measure_programs(opened, lines)
+            measure_programs(opened, lines)
     stack: Any = opened.model.decoder
     weight = stack.blocks[1].self_attn.q_proj.weight
     weight[0, 0] = torch.nan
     with pytest.raises(ProgramError, match="Layer 1 has attention scores that are not finite"):
-        head_programs.measure_programs(opened, head_programs.read_lines(opened, LINES[1:]))
+        measure_programs(opened, read_lines(opened, LINES[1:]))
     weight[0, 0] = 0.0
 
 
 @pytest.mark.parametrize("kind", ["encoder", "encoder-decoder"])
 def test_models_without_next_tokens_have_programs_and_no_loss(kind: str, tmp_path: Path) -> None:
     other = saved_and_opened(tmp_path, "other", kind=kind, shaken_by=0.3)
-    texts = ("the black cat eats the cat", "a dog does not sleep", "the dog eats")
-    lines = head_programs.read_lines(other, texts)
-    heads = head_programs.measure_programs(other, lines)
-    assert not head_programs.has_loss(other)
+    lines = read_lines(
+        other, ("the black cat eats the cat", "a dog does not sleep", "the dog eats")
+    )
+    heads = measure_programs(other, lines)
+    assert not has_loss(other)
     assert lines.part.name == "encoder.self_attn"
     assert all(0 <= head.overlap <= 1 for head in heads)
     assert all(sum(share for _, share in head.mixture) == pytest.approx(1) for head in heads)
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], opened: OpenModel) -> None:
+def test_the_command_writes_what_the_page_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], opened: OpenModel
+) -> None:
     out, data = tmp_path / "heads.json", tmp_path / "lines.txt"
     data.write_text("\n".join(LINES))
     args = ["programs", "--model", str(opened.folder), "--data", str(data), "--out", str(out)]

@@ -5,7 +5,6 @@ import re
 import pytest
 import torch
 
-<<<<<<< HEAD
 from explorer.inference.token_programs import (
     ALL_KINDS,
     PROGRAMS,
@@ -15,22 +14,18 @@ from explorer.inference.token_programs import (
     parsed,
     program_map,
 )
-=======
-from explorer.inference import token_programs
-from explorer.inference.program_list import PROGRAMS
->>>>>>> m-tests2
 from explorer.text import Token
 
 WORDS = "The cat sat , and the Cat ( a fat one ) ran . Did the cat sit ?".split()
 
 
-def line(words: list[str] = WORDS) -> token_programs.LineTokens:
+def line(words: list[str] = WORDS) -> LineTokens:
     """A token for each word, with the space before it."""
     text = " " + " ".join(words)
     places = [(found.start(), found.end()) for found in re.finditer(r" \S+", text)]
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    tokens = [Token(ids[word], word, *at) for word, at in zip(words, places, strict=True)]
-    return token_programs.LineTokens.of(tokens, text)
+    tokens = zip(words, places, strict=True)
+    return LineTokens.of([Token(ids[word], word, *place) for word, place in tokens], text)
 
 
 def seen(size: int, causal: bool = True) -> torch.Tensor:
@@ -41,18 +36,18 @@ def seen(size: int, causal: bool = True) -> torch.Tensor:
 def strongest(program: str, causal: bool = True) -> list[str]:
     """The token that each query attends to most."""
     text = PROGRAMS.get(program, program)
-    rows = token_programs.program_map(text, line(), seen(len(WORDS), causal))
+    rows = program_map(text, line(), seen(len(WORDS), causal))
     return [WORDS[at] for at in rows.argmax(-1).tolist()]
 
 
 @pytest.mark.parametrize(
-    "program", [*PROGRAMS.values(), *(f"query is {kind}" for kind in token_programs.ALL_KINDS)]
+    "program", [*PROGRAMS.values(), *(f"query is {kind}" for kind in ALL_KINDS)]
 )
 def test_rows_sum_to_one_over_visible_keys(program: str) -> None:
     for causal in (True, False):
         visible = seen(len(WORDS), causal)
         visible[3] = False
-        rows = token_programs.program_map(program, line(), visible)
+        rows = program_map(program, line(), visible)
         assert not rows[~visible].any()
         assert torch.allclose(rows.sum(-1), visible.any(-1).float())
 
@@ -74,10 +69,10 @@ def test_programs_attend_where_their_names_say() -> None:
 def test_numbers_of_a_program() -> None:
     few = line("a b c d".split()), seen(4)
     decayed = torch.softmax(torch.tensor([-1.5, -1.0, -0.5, 0.0]), 0)
-    assert torch.allclose(token_programs.program_map("decay(2)", *few)[3], decayed)
-    sunk = token_programs.program_map("any or sink(3)", *few)[3]
+    assert torch.allclose(program_map("decay(2)", *few)[3], decayed)
+    sunk = program_map("any or sink(3)", *few)[3]
     assert torch.allclose(sunk, torch.tensor([3.0, 1, 1, 1]) / 6)
-    mixed = token_programs.mixture_map((("self", 0.75), ("first", 0.25)), *few)[3]
+    mixed = mixture_map((("self", 0.75), ("first", 0.25)), *few)[3]
     assert torch.allclose(mixed, torch.tensor([0.25, 0, 0, 0.75]))
 
 
@@ -98,5 +93,5 @@ REFUSED = {
 
 @pytest.mark.parametrize(("program", "why"), REFUSED.items())
 def test_what_does_not_parse_is_one_sentence(program: str, why: str) -> None:
-    with pytest.raises(token_programs.ProgramError, match=re.escape(why)):
-        token_programs.parsed(program)
+    with pytest.raises(ProgramError, match=re.escape(why)):
+        parsed(program)
