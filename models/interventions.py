@@ -153,10 +153,9 @@ class Replace:
 
     site: str
     value: Tensor
-    head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        return _in_head(self.head, fit(self.value, value, self.site), value, self.site)
+        return fit(self.value, value, self.site)
 
 
 def _in_head(head: int | None, changed: Tensor, value: Tensor, site: str) -> Tensor:

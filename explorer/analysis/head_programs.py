@@ -7,7 +7,7 @@ Shapes: h heads, p programs, n lines of t tokens, padding included, c cells of a
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from explorer.inference.token_programs import (
     LineTokens,
     Mixture,
     ProgramError,
+    ReplaceMap,
     mixture_words,
     program_map,
 )
@@ -35,7 +36,6 @@ from explorer.tasks.bundled_text import PLAYS
 from explorer.text import TextError
 from explorer.text.checked_text import ForwardPassError
 from explorer.text.number_format import three
-from models.interventions import Replace
 from models.losses import IGNORE, cross_entropy
 from models.trace import Trace, trace
 
@@ -75,9 +75,10 @@ class ProgramLines:
         return self.ids != IGNORE
 
     @property
-    def key(self) -> tuple[str, tuple[tuple[int, ...], ...]]:
-        """Under which the passes are cached."""
-        return "program lines", tuple(map(tuple, self.ids.tolist()))
+    def key(self) -> tuple[Hashable, ...]:
+        """Under which results are cached: programs read characters, which IDs may lack."""
+        characters = tuple(line.characters for line in self.tokens)
+        return "program lines", tuple(map(tuple, self.ids.tolist())), characters
 
 
 @dataclass(frozen=True)
@@ -289,6 +290,18 @@ def measure_programs(
     return tuple(heads)
 
 
+def overlaps_of(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
+    """The overlap (layers, h) of one program alone with every head on the scored lines."""
+    passed, scored, rows = recorded(opened, lines), slice(lines.fitted, None), list[Tensor]()
+    for layer in interruptible(range(lines.part.layers)):
+        visible = visible_of(lines, passed, layer)[scored]
+        seen = (visible.sum(-1) > 1)[..., None]
+        (drawn,) = maps_of([program], lines.tokens[scored], visible) * seen
+        weights = passed.weights(site(lines.part.name, layer))[scored].float().transpose(0, 1)
+        rows.append(overlap(weights * visible * seen, drawn, (1, 2, 3)))
+    return torch.stack(rows)
+
+
 def programs_of(opened: OpenModel) -> tuple[HeadPrograms, ...]:
     """The programs of every head on the lines of the app, cached; none where none describes it."""
     try:
@@ -307,7 +320,7 @@ def loss_with(opened: OpenModel, lines: ProgramLines, replaced: Sequence[HeadPro
 
     Costs a pass over these lines, and the maps.
     """
-    passed, scored, edits = recorded(opened, lines), slice(lines.fitted, None), list[Replace]()
+    passed, scored, edits = recorded(opened, lines), slice(lines.fitted, None), list[ReplaceMap]()
     for layer in sorted({head.layer for head in replaced}):
         heads = [head for head in replaced if head.layer == layer]
         names = [*{name for head in heads for name, _ in head.mixture}]
@@ -316,7 +329,7 @@ def loss_with(opened: OpenModel, lines: ProgramLines, replaced: Sequence[HeadPro
         for head in heads:
             mixed = torch.stack([share * maps[name] for name, share in head.mixture]).sum(0)
             where = f"{site(lines.part.name, layer)}.weights"
-            edits.append(Replace(where, mixed[:, None], head.head))
+            edits.append(ReplaceMap(where, mixed, head.head))
     ids, keep = lines.ids[scored], lines.keep[scored]
     passed = trace(opened.model, ids.clamp(min=0), keep=keep, sites=(), edits=edits)
     return float(cross_entropy(passed.output[:, :-1], ids[:, 1:]))

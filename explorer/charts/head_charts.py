@@ -20,7 +20,7 @@ from explorer.charts.vega_lite import (
 from explorer.text.number_format import signed
 
 NAMED, OTHERS = 9, "other programs"
-LEGEND = {"labelLimit": 320, "columns": 3, "symbolOpacity": 1, "symbolType": "square"}
+LEGEND = {"orient": "right", "labelLimit": 190, "symbolOpacity": 1, "symbolType": "square"}
 RING = "#d55e00"
 """An orange with enough contrast on the light and the dark page."""
 

@@ -16,6 +16,9 @@ from explorer.system.limits import TABLE_BYTES
 from explorer.text.checked_text import decoded, lines_in
 from explorer.text.number_format import signed, three
 
+BEST = 5
+"""Heads that the last lines describe."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
@@ -37,7 +40,7 @@ def describe_heads(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]
     texts = lines_in(decoded(read_bytes(args.data, TABLE_BYTES.most)))
     lines, has_loss = head_programs.read_lines(opened, texts), head_programs.has_loss(opened)
     read = f"{len(lines.tokens)} of {len(texts)} lines are read, {lines.fitted} of them to fit"
-    yield f"{read}; of {lines.cut} the first {LONGEST} tokens."
+    yield f"{read}{f'; {lines.cut} are cut to {LONGEST} tokens' if lines.cut else ''}."
     with tqdm(total=2, desc="programs, then heads replaced", unit="part") as bar:
 
         def report(share: float) -> None:
@@ -62,6 +65,8 @@ def describe_heads(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]
     except OSError as error:
         raise ValueError(f"{args.out} cannot be written: {error.strerror}.") from error
     described = head_programs.n_described(heads)
+    for of in head_programs.ranked(heads)[:BEST]:
+        yield f"Head {of.layer}.{of.head}: {of.in_words}."
     yield f"Heads with an overlap of {DESCRIBED} or more: {described} of {len(heads)}."
     for count, (loss, loss_random) in curve.items():
         change = f"{three(loss)} ({signed(loss - curve[0][0])})"

@@ -12,7 +12,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import first_place, masks_in
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.results_cache import cached
-from explorer.inference.token_programs import LineTokens, ProgramError, mixture_map
+from explorer.inference.token_programs import LineTokens, ProgramError, ReplaceMap, mixture_map
 from explorer.interventions import edits
 from explorer.interventions.edits import Intervention
 from models import interventions as core
@@ -130,7 +130,7 @@ def core_edit(opened: OpenModel, forward: ForwardPass, edit: Intervention) -> co
             )
         case edits.ReplaceByProgram(head=head):
             try:
-                return core.Replace(f"{at}.weights", mixture_in_pass(forward, edit), head)
+                return ReplaceMap(f"{at}.weights", mixture_in_pass(forward, edit), head)
             except ProgramError as error:
                 raise NotApplicableError(str(error)) from error
     raise NotApplicableError("A token is replaced before the pass.")

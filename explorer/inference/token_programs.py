@@ -20,6 +20,7 @@ from torch.nn.functional import pad
 from explorer.text.checked_text import ForwardPassError
 from explorer.text.token import Token
 from explorer.text.visible_text import cut
+from models.interventions import check_index, fit
 
 FUNCTION_WORDS = frozenset(
     "a an the and or but nor if then than that this these those of to in on at by for with from as "
@@ -239,7 +240,7 @@ def _evaluate(node: ast.expr, predicates: dict[str, Evaluate]) -> Evaluate:
             return predicates[name]
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             of = _evaluate(operand, predicates)
-            return lambda line, visible: 1 - of(line, visible)
+            return lambda line, visible: (1 - of(line, visible)).clamp(min=0)
         case ast.UnaryOp(operand=operand):
             of = _evaluate(operand, predicates)
             return lambda line, visible: _nearest(of(line, visible) * visible, line.distance)
@@ -270,10 +271,34 @@ def program_map(program: str, line: LineTokens, visible: Tensor) -> Tensor:
     Where no key fits, the first visible key has all the weight, as heads that find nothing rest
     there (Xiao et al. 2023). A row without a visible key is zero.
     """
-    weights = parsed(program)(line, visible) * visible
+    return _rows(parsed(program)(line, visible), visible)
+
+
+def _rows(weights: Tensor, visible: Tensor) -> Tensor:
+    weights = weights * visible
     total = weights.sum(-1, keepdim=True)
     first = visible & (visible.cumsum(-1) == 1)
-    return torch.where(total > 0, weights / total.clamp(min=1e-30), first.float())
+    return torch.where(total > 0, weights / torch.where(total > 0, total, 1), first.to(weights))
+
+
+@dataclass(frozen=True, eq=False)
+class ReplaceMap:
+    """The weights of a head become a map (…, q, k), on the keys that are visible in this pass.
+
+    A row keeps its sum, which is less than 1 where the model scales its rows.
+    """
+
+    site: str
+    map: Tensor
+    head: int
+
+    def __call__(self, value: Tensor) -> Tensor:
+        check_index("head", self.head, value.shape[1], self.site)
+        own, visible = value[:, self.head], (value > 0).any(1)  # a masked key has none in any head
+        changed = value.clone()
+        changed[:, self.head] = _rows(fit(self.map, own, self.site), visible)
+        changed[:, self.head] *= own.sum(-1, keepdim=True)
+        return changed
 
 
 def mixture_map(mixture: Mixture, line: LineTokens, visible: Tensor) -> Tensor:

@@ -90,7 +90,8 @@ def _read_mixture(text: str) -> tuple[tuple[str, float], ...]:
     """Each program behind its share: `0.83 first|0.17 self`."""
     pairs = [one.partition(" ") for one in _unpack(text, MAX_EDITS_CHARACTERS).split("|")]
     mixture = tuple((program, float(share)) for share, _, program in pairs)
-    if len(mixture) > MOST_MIXED or not all(0 < share <= 1 for _, share in mixture):
+    plain = all(re.fullmatch(r"[0-9.]{1,8}", share) for share, _, _ in pairs)
+    if len(mixture) > MOST_MIXED or not plain or abs(sum(of for _, of in mixture) - 1) > 0.01:
         raise ValueError(text)
     return mixture
 

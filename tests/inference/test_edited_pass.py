@@ -101,6 +101,9 @@ def test_the_map_of_one_head_is_replaced_by_a_program() -> None:
     weights = run_edited(found, forward, (edit,)).forward.weights
     assert (weights(D, 1, 2)[:, 0] == 1).all()
     close(weights(D, 1, 1), forward.weights(D, 1, 1))
+    hidden = run_edited(found, forward, (HideKey(D, None, 0), edit)).forward.weights(D, 1, 2)
+    assert (hidden[:, 0] == 0).all()
+    close(hidden[1:].sum(-1), torch.ones(len(hidden) - 1))
 
 
 @pytest.mark.parametrize("name", NAMES)

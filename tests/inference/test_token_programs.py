@@ -10,6 +10,7 @@ from explorer.inference.token_programs import (
     PROGRAMS,
     LineTokens,
     ProgramError,
+    ReplaceMap,
     mixture_map,
     parsed,
     program_map,
@@ -89,6 +90,20 @@ REFUSED = {
     "(" * 13 + "self" + ")" * 13: "12 of “(” and “not”",
     "__import__('os')": "is no predicate",
 }
+
+
+def test_rows_are_weights_whatever_the_program() -> None:
+    for program in ("not sink(5)", "sink(9999) and decay(1)", "key is first and decay(1)"):
+        rows = program_map(program, line(WORDS * 8), seen(8 * len(WORDS)))
+        assert (rows >= 0).all()
+        torch.testing.assert_close(rows.sum(-1), torch.ones(len(rows)))
+
+
+def test_a_replaced_map_keeps_the_sums_of_the_rows() -> None:
+    value = torch.rand(2, 3, 4, 4).tril()
+    drawn = ReplaceMap("weights", program_map("first", line(WORDS[:4]), seen(4)), 1)(value)
+    torch.testing.assert_close(drawn[:, 1, :, 0], value[:, 1].sum(-1))
+    assert torch.equal(drawn[:, [0, 2]], value[:, [0, 2]])
 
 
 @pytest.mark.parametrize(("program", "why"), REFUSED.items())

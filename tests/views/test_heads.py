@@ -152,7 +152,7 @@ def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> 
     heads = measure_programs(open_model("letters"), lines, ["key is first or self"])
     assert heads[6].in_words in said(at)
     assert "2 lines are fitted, 1 scored" in said(at)
-    assert "Your program is in the mixtures of" in said(at)
+    assert "Your program alone overlaps by " in said(at)
     header, _ = sent(at, "program_overlaps")
     assert header["high"] == 1.0
     (link,) = (one.proto for one in at.get("page_link") if "Replace the head" in one.proto.label)

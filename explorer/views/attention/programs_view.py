@@ -24,8 +24,8 @@ from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
 from explorer.inference.core_edits import mixture_in_pass
 from explorer.inference.forward_pass import ForwardPassError
-from explorer.inference.results_cache import is_cached
-from explorer.inference.token_programs import PREDICATES
+from explorer.inference.results_cache import cached, is_cached
+from explorer.inference.token_programs import PREDICATES, ProgramError, parsed
 from explorer.interventions.edits import ReplaceByProgram
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
@@ -60,6 +60,12 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     except (ForwardPassError, TextError) as error:
         say(str(error))
         return None
+    if own:
+        try:
+            parsed(own)
+        except ProgramError as error:
+            say(str(error))
+            own = ""
     part, programs = lines.part, [own] if own else []
     only = f"Programs describe {part.words.name} here. Choose it:"
     if not is_self_attention(context, only, part.name):
@@ -75,18 +81,33 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     )
     if heads is None:
         return None
+    if own:
+        _draw_own(context, lines, heads, own)
     _draw_heads(context, lines, heads)
     _draw_chosen(context, lines, heads[at.layer * part.heads + at.head])
     _draw_curve(opened, lines, heads)
-    if own:
-        using = sum(own in dict(head.mixture) for head in heads)
-        st.text(f"Your program is in the mixtures of {using} of {len(heads)} heads.")
     rows = [
         {"head": f"{of.layer}.{of.head}"} | of.row | {"± over lines": of.spread}
         for of in head_programs.ranked(heads)
     ]
     table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
     return script(programs_code, opened, text, programs, at.layer, at.head)
+
+
+def _draw_own(
+    context: PageContext, lines: ProgramLines, heads: Sequence[HeadPrograms], own: str
+) -> None:
+    """The overlap of the reader's program alone, and where it is in a mixture."""
+    opened, at = context.opened, context.choice
+    key = ("program alone", *lines.key, own)
+    overlaps = cached(opened, key, lambda: head_programs.overlaps_of(opened, lines, own))
+    layer, head = divmod(int(overlaps.nan_to_num().argmax()), overlaps.shape[1])
+    using = [f"{of.layer}.{of.head}" for of in heads if own in dict(of.mixture)]
+    st.text(
+        f"Your program alone overlaps by {three(float(overlaps[at.layer, at.head]))} with this "
+        f"head, and most with head {layer}.{head}: {three(float(overlaps[layer, head]))}. It is in "
+        f"the mixtures of {len(using)} heads{': ' * bool(using)}{', '.join(using[:8])}."
+    )
 
 
 def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadPrograms]) -> None:
@@ -176,10 +197,13 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
     drawn = lines_over_steps(rows, "loss in nats", "which", over=over, zero=False, ticks=ticks)
     chart(drawn, key="program_curve_chart", title="Loss with heads replaced", height=CURVE)
     count, before = head_programs.n_described(heads), curve[0][0]
-    st.caption(
-        f"Next-token loss on the scored lines, {three(before)} nats with no head replaced. With "
-        f"the {count} heads that overlap by {DESCRIBED} or more replaced, it changes by "
+    change = (
+        f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes by "
         f"{signed(curve[count][0] - before)}."
+    )
+    st.caption(
+        f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
+        f"{change if count else ''}"
     )
 
 
