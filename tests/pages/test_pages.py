@@ -42,6 +42,7 @@ NOTHING_DRAWN = (
     "The weights of this head are NaN, so it has no similarity to others.",
     "Some weights of this head are not finite, so they cannot be sorted",
     "An answer is attributed to at least two tokens that are not special",
+    "is not finite, so it says nothing",
 )
 NOTHING = "There is nothing to read yet: type a sentence."
 UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "

@@ -126,7 +126,7 @@ def deciles(page: Panel) -> None:
 
 def sinks(page: Panel) -> None:
     assert page.picture("sinks").tolist() == page.made["sinks"].weight.float().tolist()
-    assert page.made["name"] == "zeroed everywhere"
+    assert page.made["name"] == "zeroed"
 
 
 def similarity(page: Panel) -> None:

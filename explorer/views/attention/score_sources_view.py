@@ -299,7 +299,7 @@ def _draw_table(context: PageContext, sources: ScoreSources, here: HeadCell) -> 
         *([name.replace("mlp", FEED_FORWARD) for name in of_side] for of_side in names),
         short_names=(names[0], names[1]),
         key="source_table",
-        title="Source of the query × source of the key",
+        title=f"{widgets.head_title(context)} · sources of the query × of the key",
         selected=None,
         on_pick=follow,
         row_name="source of the query",

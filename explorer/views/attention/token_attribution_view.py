@@ -138,6 +138,7 @@ def verdict(measured: TokenAttribution) -> str:
 def attribution_code(opened: OpenModel, forward: ForwardPass, place: int, option: int) -> None:
     result = attribute_tokens(chosen_answer(opened, forward, place, option))
     values = torch.stack([*result.values.values()]).double()
-    print(values / values.abs().sum(-1, keepdim=True))  # a row per method, a column per token
+    shares = values / values.abs().sum(-1, keepdim=True)
+    print(shares)  # a row per method, a column per token
     print(result.error)  # of completeness
     print(result.areas, result.area(result.random))
