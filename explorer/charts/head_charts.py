@@ -19,7 +19,7 @@ from explorer.charts.vega_lite import (
 )
 from explorer.text.number_format import signed
 
-NAMED, OTHERS = 9, "other programs"
+NAMED, OTHERS = 7, "other programs"
 LEGEND = {"orient": "right", "labelLimit": 190, "symbolOpacity": 1, "symbolType": "square"}
 RING = "#d55e00"
 """An orange with enough contrast on the light and the dark page."""
