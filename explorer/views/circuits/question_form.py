@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
+from os.path import commonprefix
 from statistics import fmean, stdev
 
 import streamlit as st
@@ -115,10 +116,12 @@ def _ask(context: PageContext) -> tuple[Question, Finding | None] | None:
 
 
 def question_in_words(question: Question) -> str:
-    """Both texts and what is measured of them, in a line."""
+    """Both texts, from just before their first difference, and what is measured, in a line."""
     pair, metric = shown_pair(question), question.metric
+    texts = [readable(text) for text in (pair.texts.clean, pair.texts.corrupted)]
+    start = max(0, len(commonprefix(texts)) - 4) if max(map(len, texts)) > LONGEST_IN_LINE else 0
     clean, corrupted = (
-        cut(readable(text), LONGEST_IN_LINE) for text in (pair.texts.clean, pair.texts.corrupted)
+        f"{'…' * bool(start)}{cut(text[start:], LONGEST_IN_LINE)}" for text in texts
     )
     values = f"{three(pair.clean_value)} and {three(pair.corrupted_value)}"
     return f"“{clean}” against “{corrupted}”: {_metric_of(metric, pair)} {values}"
