@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
-from os.path import commonprefix
 from statistics import fmean, stdev
 
 import streamlit as st
@@ -119,10 +118,11 @@ def question_in_words(question: Question) -> str:
     """Both texts, from just before their first difference, and what is measured, in a line."""
     pair, metric = shown_pair(question), question.metric
     texts = [readable(text) for text in (pair.texts.clean, pair.texts.corrupted)]
-    start = max(0, len(commonprefix(texts)) - 4) if max(map(len, texts)) > LONGEST_IN_LINE else 0
-    clean, corrupted = (
-        f"{'…' * bool(start)}{cut(text[start:], LONGEST_IN_LINE)}" for text in texts
-    )
+    alike = (one == other for one, other in zip(*texts, strict=False))
+    start = max(0, next((at for at, same in enumerate(alike) if not same), 0) - 4)
+    if max(map(len, texts)) > LONGEST_IN_LINE and start:
+        texts = [f"…{text[start:]}" for text in texts]
+    clean, corrupted = (cut(text, LONGEST_IN_LINE) for text in texts)
     values = f"{three(pair.clean_value)} and {three(pair.corrupted_value)}"
     return f"“{clean}” against “{corrupted}”: {_metric_of(metric, pair)} {values}"
 
