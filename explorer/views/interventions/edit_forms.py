@@ -246,7 +246,12 @@ def _draw_mask_form(context: PageContext, after: ForwardPass, places: FormPlaces
     else:
         _draw_cells_form(context, after, layer, places)
     with places.notes:
-        _draw_fully_masked(context, after)
+        at = context.choice
+        masked = (~after.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
+        if masked:
+            named = ", ".join(named_at(after.rows(at.part), query) for query in masked[:6])
+            more = f" and {len(masked) - 6} more" if len(masked) > 6 else ""
+            st.text(f"Every key is masked, so attention gives zeros: {named}{more}.")
         draw_page_link("masks", "What masks do to the scores", example=YOURS)
 
 
@@ -306,18 +311,6 @@ def _draw_cells_form(
             absent="masked",
             top=1.0,
         )
-
-
-def _draw_fully_masked(context: PageContext, after: ForwardPass) -> None:
-    """The queries that may attend to no key now, by name."""
-    at = context.choice
-    masked = (~after.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
-    if not masked:
-        return
-    rows = after.rows(at.part)
-    named = ", ".join(named_at(rows, query) for query in masked[:6])
-    more = f" and {len(masked) - 6} more" if len(masked) > 6 else ""
-    st.text(f"Every key is masked, so attention gives zeros: {named}{more}.")
 
 
 FORMS = {
