@@ -213,7 +213,9 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     trained = (row for row in rows if row.best and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if not ranked or len(ranked) < min(2, len(rows)):
-        return NO_LEADER + _queue_words(rows, names)
+        waiting = [literal(names[row.run.name]) for row in rows if row.status.state == WAITING]
+        queue = f" Waiting for their turn: {', '.join(waiting)}." if waiting else ""
+        return f"{NO_LEADER}{queue}"
     is_over = not any(row.status.is_active for row in rows)
     if not is_over and len(ranked) == len(rows) > 1:
         return _leader_at_equal_steps(rows, names)
@@ -259,12 +261,6 @@ def _leader_at_equal_steps(rows: Sequence[RunRow], names: Mapping[str, str]) -> 
     first = [literal(names[name]) for name, value in values.items() if value == best]
     who = f"**{first[0]}** leads" if len(first) == 1 else f"{len(first)} of {len(values)} lead"
     return f"{who} at step {step:,}: {measure} {three(best)} on held-out data."
-
-
-def _queue_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
-    """Which runs wait for their turn, since there are more runs than cores."""
-    waiting = [literal(names[row.run.name]) for row in rows if row.status.state == WAITING]
-    return f" Waiting for their turn: {', '.join(waiting)}." if waiting else ""
 
 
 def _stop(runs: Sequence[Run]) -> None:
