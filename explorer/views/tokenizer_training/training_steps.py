@@ -60,7 +60,15 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
     counts = training.counts_after(step)
     pairs, vocabulary = widgets.side_by_side(1, 1)
     with pairs:
-        _draw_pairs(training, counts)
+        columns = {
+            "first": [_label(training, pair.left) for pair in counts.pairs],
+            "second": [_label(training, pair.right) for pair in counts.pairs],
+            "token IDs": [f"{pair.left}, {pair.right}" for pair in counts.pairs],
+            "count": [pair.count for pair in counts.pairs],
+        }
+        if training.algorithm == WORDPIECE:
+            columns["textbook score"] = [f"{pair.score:.3g}" for pair in counts.pairs]
+        table(columns, most_rows=PAIRS_IN_SIGHT, key="learn_pairs")
     with vocabulary:
         _draw_vocabulary(training, step)
     if count < most:
@@ -106,35 +114,20 @@ def _summary(training: MergeTraining, counts: PairCounts, step: int) -> list[str
             f"the first token, then of the second: here {first.left} and {first.right}."
         )
     if training.algorithm == WORDPIECE:
-        sentences.append(_textbook(training, first, counts.scored[0]))
+        best = counts.scored[0]
+        would = "the same pair"
+        if (first.left, first.right) != (best.left, best.right):
+            would = f"{_pair(training, best)}, found together {_times(best.count)}"
+        sentences.append(
+            "The tokenizers library trains WordPiece by merging the most frequent pair. Textbooks "
+            "divide the count of a pair by those of its two tokens, which would merge "
+            f"{would} (score {best.score:.3g}, against {first.score:.3g})."
+        )
     return sentences
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
-
-
-def _textbook(training: MergeTraining, first: CountedPair, best: CountedPair) -> str:
-    same = (first.left, first.right) == (best.left, best.right)
-    best_pair = f"{_pair(training, best)}, found together {_times(best.count)}"
-    would = "the same pair" if same else best_pair
-    return (
-        "The tokenizers library trains WordPiece by merging the most frequent pair. Textbooks "
-        "divide the count of a pair by those of its two tokens, which would merge "
-        f"{would} (score {best.score:.3g}, against {first.score:.3g})."
-    )
-
-
-def _draw_pairs(training: MergeTraining, counts: PairCounts) -> None:
-    columns = {
-        "first": [_label(training, pair.left) for pair in counts.pairs],
-        "second": [_label(training, pair.right) for pair in counts.pairs],
-        "token IDs": [f"{pair.left}, {pair.right}" for pair in counts.pairs],
-        "count": [pair.count for pair in counts.pairs],
-    }
-    if training.algorithm == WORDPIECE:
-        columns["textbook score"] = [f"{pair.score:.3g}" for pair in counts.pairs]
-    table(columns, most_rows=PAIRS_IN_SIGHT, key="learn_pairs")
 
 
 def _draw_vocabulary(training: MergeTraining, step: int) -> None:
