@@ -139,7 +139,16 @@ def _draw_now(run: Run, text: str) -> None:
     watched, beside = st.columns(FIGURES)
     beside = beside.container(gap="xsmall")
     with beside:
-        _draw_state(run, status)
+        whose = f" · {COMES_WITH_THE_APP}" if is_recorded(run) else ""
+        st.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}{whose}")
+        st.progress(status.share, text=progress_words(status))
+        if status.message:
+            st.text(status.message)
+        if refusal := run.refusal():
+            say(refusal)
+        if not is_recorded(run) and not may_change(run):
+            st.text(SOMEBODY_ELSES)
+        draw_notes("run")
     if may_change(run):
         _draw_buttons(run, status, buttons)
     try:
@@ -204,19 +213,6 @@ def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
         marks.append((change.step, ", ".join(differences(spec, after))))
         spec = after
     return marks
-
-
-def _draw_state(run: Run, status: Status) -> None:
-    whose = f" · {COMES_WITH_THE_APP}" if is_recorded(run) else ""
-    st.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}{whose}")
-    st.progress(status.share, text=progress_words(status))
-    if status.message:
-        st.text(status.message)
-    if refusal := run.refusal():
-        say(refusal)
-    if not is_recorded(run) and not may_change(run):
-        st.text(SOMEBODY_ELSES)
-    draw_notes("run")
 
 
 def _draw_buttons(run: Run, status: Status, places: Sequence[DeltaGenerator]) -> None:
