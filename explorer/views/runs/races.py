@@ -11,7 +11,6 @@ from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, maker, may_change
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.cluster import cluster, is_active
 from explorer.runs.finetuning import new_head_seed
@@ -100,23 +99,19 @@ def _draw_sweep_form() -> None:
         return
     st.caption(literal_sentence(first_words(what_differs(specs), MOST_NAMED, " · ")))
     if parent:
-        st.caption(_storage_words(parent, specs))
+        size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
+        times = len({new_head_seed(parent, spec) for spec in specs})
+        often = (
+            "once" if times == 1 else f"{times} times, once for each weight seed of its new head"
+        )
+        start = literal(own_name(parent.name))
+        st.caption(f"All start from {start}; its weights, {size}, are stored {often}.")
     st.button(
         f"Start {len(specs)} runs",
         key="start_sweep",
         type="primary",
         on_click=_start,
         args=(specs, f"{task.name}: {title_of(values)}", own),
-    )
-
-
-def _storage_words(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
-    """How much disk space the model takes that all runs start from."""
-    size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
-    times = len({new_head_seed(parent, spec) for spec in specs})
-    often = "once" if times == 1 else f"{times} times, once for each weight seed of its new head"
-    return (
-        f"All start from {literal(own_name(parent.name))}; its weights, {size}, are stored {often}."
     )
 
 
