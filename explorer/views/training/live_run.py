@@ -168,12 +168,6 @@ def _draw_now(run: Run, text: str) -> None:
     _cpu_times.append(time.thread_time() - start)
 
 
-def _top(losses: Sequence[tuple[int, float]], spec: RunSpec) -> float:
-    """The top of the loss axis: the largest loss, unless the training diverges."""
-    guess = math.log(spec.model.vocab_size)
-    return min(2 * guess, max((loss for _, loss in losses if math.isfinite(loss)), default=guess))
-
-
 def _draw_curves(
     run: Run, spec: RunSpec, status: Status, task: Task, loss: DeltaGenerator, below: DeltaGenerator
 ) -> None:
@@ -181,7 +175,10 @@ def _draw_curves(
     metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
     points = spread(values)
-    curves = loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec))
+    guess = math.log(spec.model.vocab_size)
+    largest = max((loss for _, loss in losses if math.isfinite(loss)), default=guess)
+    top = min(2 * guess, largest)  # the largest loss, unless the training diverges
+    curves = loss_curves(status.steps, top, marks=_changes(run, spec))
     with loss:
         _draw_curve("loss_curve", f"Loss of {run.title}", curves, "loss", thinned(losses))
     goal = task.goal if spec.stop_at is None else spec.stop_at
