@@ -223,12 +223,7 @@ def spec_of(task: Task, settings: Mapping[str, Any], base: RunSpec | None = None
             f"The texts of this task have up to {task.model.max_len:,} tokens: raise the longest "
             f"input from {spec.model.max_len:,}."
         )
-    amounts = {
-        limits.RUN_PARAMETERS: count_parameters(spec.model),
-        limits.RUN_STEPS: spec.training.steps,
-    }
-    too_large = (limit.refusal(n) for limit, n in amounts.items() if not limit.allows(n))
-    if fault := spec.fault() or next(too_large, None) or memory_fault(task, spec):
+    if fault := spec.fault() or _size_fault(spec) or memory_fault(task, spec):
         raise RunError(fault)
     return spec
 
@@ -254,3 +249,12 @@ def changes_in(
 
 def _otherwise(value: Any, usual: Any) -> Any:
     return usual if value is None else value
+
+
+def _size_fault(spec: RunSpec) -> str | None:
+    """A sentence if the run is too large to train here, before the model is built."""
+    amounts = {
+        limits.RUN_PARAMETERS: count_parameters(spec.model),
+        limits.RUN_STEPS: spec.training.steps,
+    }
+    return next((limit.refusal(n) for limit, n in amounts.items() if not limit.allows(n)), None)

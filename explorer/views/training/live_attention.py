@@ -192,11 +192,7 @@ def draw_attention_in(
             widgets.draw_weights(
                 forward, part, expected, "expected", title, BESIDE, rows=rows, allowed=allowed
             )
-        # Nothing is expected after a wrong token.
-        queries, expecting = len(expected), int((expected.sum(dim=-1) > 0).sum())
-        of_rows = f" in {expecting} of {queries} rows" if expecting < queries else ""
-        score = fixed(scores[head].item(), 2)
-        answer.caption(f"Weight: {score} on the expected pattern{of_rows}.")
+        answer.caption(f"Weight: {_score_words(scores[head], expected)}.")
     for note in forward.notes:
         st.text(note)
     return live
@@ -290,6 +286,13 @@ def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) ->
         return rows
     beyond = (NOTHING_EXPECTED,) * (len(rows) - len(answer))
     return (*answer[: len(rows)], *beyond)
+
+
+def _score_words(score: Tensor, expected: Tensor) -> str:
+    """A head's score, and in how many rows, since nothing is expected after a wrong token."""
+    rows, expecting = len(expected), int((expected.sum(dim=-1) > 0).sum())
+    of_rows = f" in {expecting} of {rows} rows" if expecting < rows else ""
+    return f"{fixed(score.item(), 2)} on the expected pattern{of_rows}"
 
 
 def _scores(
