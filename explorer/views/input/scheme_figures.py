@@ -1,6 +1,6 @@
 """The figures of one scheme of positions, alone or next to a second one on the same scales."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,17 +87,16 @@ class SchemeColumn:
     def draw_waves(self, pair: int) -> None:
         """The values of two dimensions at every position."""
         scheme = self.drawn_scheme
-        tables = [(other.table, other.pairs) for other in self.on_screen]
-        values = [  # of all schemes, for a common scale
-            value
-            for table, pairs in tables
-            if table is not None
-            for value in table[:, list(pairs[pair])].flatten().tolist()
-        ]
-        spec = wave_curves(scheme.wave(pair), values)
+        spec = wave_curves(scheme.wave(pair), list(self._wave_values(pair)))
         self._draw_chart(f"pair {pair} of dimensions", spec, "waves", height=CURVE_HEIGHT)
         if scheme.wavelengths:
             st.caption(f"One period takes {three(scheme.wavelengths[pair])} positions.")
+
+    def _wave_values(self, pair: int) -> Iterator[float]:
+        """Those of all schemes on screen, for a common scale."""
+        for scheme in self.on_screen:
+            if scheme.table is not None:
+                yield from scheme.table[:, list(scheme.pairs[pair])].flatten().tolist()
 
     @property
     def pairs_title(self) -> str:
