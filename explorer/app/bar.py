@@ -66,7 +66,15 @@ def draw_bar(
     if draws_model:
         with group:
             if "model" in uses:
-                _draw_model(models, entry)
+                labels = {**reader_models.titles(models), MORE_MODELS: MORE_MODELS}
+                st.selectbox(
+                    options=list(labels),
+                    format_func=labels.__getitem__,
+                    persist_state="session",
+                    on_change=_take_model,
+                    width=MODEL_WIDTH,
+                    **address.words_of("model") | {"help": literal(_about(entry))},
+                )
             _draw_step(entry)
     for name in FRAME:
         if name not in uses:
@@ -84,7 +92,12 @@ def draw_bar(
     _draw_notes([*notes, *take_notes(SENTENCE)])
     for name in ("text", "pair"):
         if name in reader.hidden and name not in uses:
-            _write_text(name, entry.example if name == "text" else "")
+            usual = entry.example if name == "text" else ""
+            text = st.session_state.get(name, usual)  # a button of a page may have changed it
+            if text and text != usual and len(text) <= TEXT_LIMIT:
+                address.write(name, text)
+            elif text == usual:
+                address.remove(name)
     reader.shown_model = entry.name
     if {"text", "model"} <= {*reader.uses}:
         draw_unknown(context)
@@ -95,18 +108,6 @@ def _group(place: DeltaGenerator, width: Any, key: str | None = None) -> DeltaGe
     """A container whose controls stay in one row."""
     return place.container(
         horizontal=True, wrap=False, vertical_alignment="bottom", gap="xsmall", width=width, key=key
-    )
-
-
-def _draw_model(models: Mapping[str, ModelEntry], entry: ModelEntry) -> None:
-    labels = {**reader_models.titles(models), MORE_MODELS: MORE_MODELS}
-    st.selectbox(
-        options=list(labels),
-        format_func=labels.__getitem__,
-        persist_state="session",
-        on_change=_take_model,
-        width=MODEL_WIDTH,
-        **address.words_of("model") | {"help": literal(_about(entry))},
     )
 
 
@@ -182,15 +183,6 @@ def _draw_list(
             address.remove(key)
         else:
             address.write(key, name(chosen))
-
-
-def _write_text(name: str, usual: str) -> None:
-    """Write a hidden text into the address: a button of a page may have changed it."""
-    text = st.session_state.get(name, usual)
-    if text and text != usual and len(text) <= TEXT_LIMIT:
-        address.write(name, text)
-    elif text == usual:
-        address.remove(name)
 
 
 def _keep(name: str) -> None:

@@ -133,7 +133,11 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
         models = {**models, entry.name: entry_in(entry, folder)}
         model = open_or_say_why(models[entry.name])
     first = _default_head(entry, trained)
-    head = _settle_head(entry, first)
+    by_name = {part.name: part for part in parts_of(entry)}
+    titles = {name: part.title for name, part in by_name.items()}
+    part = by_name[settle("part", titles, first[0])]
+    layer = settle("layer", _numbers(part.layers), min(first[1], part.layers - 1))
+    head = part.name, layer, settle("head", _numbers(part.heads), first[2])
     model = reading_prompts(model) if special and isinstance(model, OpenModel) else model
     return PageContext(Choice(text, pair, entry.name, *head, special, step), models, model, first)
 
@@ -166,16 +170,6 @@ def _default_head(entry: ModelEntry, opened: OpenModel | ModelError) -> Head:
     if isinstance(opened, ModelError):
         return parts_of(entry)[-1].name, 0, 0
     return default_head(opened)
-
-
-def _settle_head(entry: ModelEntry, first: Head) -> Head:
-    """The chosen part, layer and head of a model, before their lists are drawn."""
-    first_part, first_layer, first_head = first
-    by_name = {part.name: part for part in parts_of(entry)}
-    titles = {name: part.title for name, part in by_name.items()}
-    part = by_name[settle("part", titles, first_part)]
-    layer = settle("layer", _numbers(part.layers), min(first_layer, part.layers - 1))
-    return part.name, layer, settle("head", _numbers(part.heads), first_head)
 
 
 def _numbers(count: int) -> dict[int, str]:

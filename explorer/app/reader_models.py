@@ -40,7 +40,11 @@ class NamedModels:
 
 def entries() -> list[ModelEntry]:
     """All models, also those that cannot be opened."""
-    runs = reader_runs.runs_with_models(_named_runs())
+    for name in ("model", "other_model"):  # a link may name older runs
+        if address.is_declared(name):
+            add_run(address.value_of(name))
+    add_run(str(st.session_state.get("model", "")))
+    runs = reader_runs.runs_with_models(tuple(state_of(NamedModels).runs))
     return available_models.list_models(brought=_brought(), runs=runs)
 
 
@@ -114,15 +118,6 @@ def add_run(name: str) -> None:
     if name and name not in names:
         names.append(name)
         del names[:-MOST_BROUGHT]
-
-
-def _named_runs() -> tuple[str, ...]:
-    """Names that may be those of older runs, or of runs that a link names."""
-    for name in ("model", "other_model"):
-        if address.is_declared(name):
-            add_run(address.value_of(name))
-    add_run(str(st.session_state.get("model", "")))
-    return tuple(state_of(NamedModels).runs)
 
 
 def _brought() -> list[Path]:

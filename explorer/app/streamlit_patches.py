@@ -80,15 +80,12 @@ def plain_state(
         events = session._new_widget_state.get(aggregator_id)
         if not events or not isinstance(state, dict):
             return state
-        values = {event["event"]: event.get("value") for event in events if _is_event(event)}
+        sent = [event for event in events if isinstance(event, dict)]
+        named = [event for event in sent if isinstance(event.get("event"), str)]
+        values = {event["event"]: event.get("value") for event in named}
         return values | state
 
     return present
-
-
-def _is_event(event: object) -> bool:
-    """Whether the browser has sent an event, which has a name."""
-    return isinstance(event, dict) and isinstance(event.get("event"), str)
 
 
 # When a fragment is drawn again before its last drawing was sent, Streamlit drops the waiting

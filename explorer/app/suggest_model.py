@@ -14,7 +14,7 @@ from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import open_entry
 from explorer.inference.chat_prompt import typed_as_letters
-from explorer.inference.readable_text import Unknown, unknown_of
+from explorer.inference.readable_text import unknown_of
 
 UNKNOWN_WORDS = "unknown words"
 """The key of the note under the bar."""
@@ -26,7 +26,14 @@ def draw_unknown(context: PageContext) -> None:
 
     If the model cannot read the sentence at all, the page says why and makes the same suggestion.
     """
-    suggestion, unknown = state_of(Suggestion), _unknown_of(context)
+    model, choice, second = context.model, context.choice, st.session_state.get("pair") or ""
+
+    def pair_of(entry: ModelEntry) -> str:
+        return second if reads_pairs(entry) else ""
+
+    suggestion, unknown = state_of(Suggestion), None
+    if not isinstance(model, ModelError):  # the page says that
+        unknown = unknown_of(model, choice.text, choice.pair, context.models, pair_of)
     suggestion.label = ""
     if unknown and unknown.reader and "model" not in session().hidden:
         suggestion.label = f"Read it with {reader_models.titles(context.models)[unknown.reader]}"
@@ -36,17 +43,6 @@ def draw_unknown(context: PageContext) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key="unknown"):
             st.text(" ".join(sentences), width="content")
             draw_suggestion()
-
-
-def _unknown_of(context: PageContext) -> Unknown | None:
-    model, choice, second = context.model, context.choice, st.session_state.get("pair") or ""
-    if isinstance(model, ModelError):  # the page says it
-        return None
-
-    def pair_of(entry: ModelEntry) -> str:
-        return second if reads_pairs(entry) else ""
-
-    return unknown_of(model, choice.text, choice.pair, context.models, pair_of)
 
 
 def draw_special(context: PageContext) -> None:

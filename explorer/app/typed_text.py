@@ -51,7 +51,14 @@ def settle_text(usual: str) -> bool:
         typed = state["text"] = typed[:most]
     was_long, reader.has_long_text = reader.has_long_text, len(typed) > TEXT_LIMIT
     if reader.has_long_text:
-        _keep_in_file(typed)
+        name = long_texts.keep(typed, network_digest())
+        streamlit_patches.keep_in_address("text")
+        address.remove("text")
+        if name:
+            address.write(TEXT_FILE, name)
+        else:
+            address.remove(TEXT_FILE)
+            keep_note(SENTENCE, NO_ROOM)
     elif address.is_named(TEXT_FILE):
         address.remove(TEXT_FILE)
     if was_long and not reader.has_long_text:
@@ -94,14 +101,3 @@ def _take_from_address(usual: str, came_back: bool) -> None:
         state["text"] = text
     elif came_back and reader.has_long_text:
         state["text"] = text or usual
-
-
-def _keep_in_file(text: str) -> None:
-    name = long_texts.keep(text, network_digest())
-    streamlit_patches.keep_in_address("text")
-    address.remove("text")
-    if name:
-        address.write(TEXT_FILE, name)
-    else:
-        address.remove(TEXT_FILE)
-        keep_note(SENTENCE, NO_ROOM)

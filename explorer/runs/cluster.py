@@ -452,7 +452,13 @@ def _ask(client: Client, question: Callable[[Any], Any]) -> Any:
 
 def _keys(client: Client) -> list[str]:
     """The keys of the tasks that train or wait, the next one first."""
-    return [key for key in _ask(client, _list_keys()) if KEY.fullmatch(key)]
+    ended = ("memory", "erred", "forgotten", "released")
+
+    def by_priority(dask_scheduler: Any) -> list[str]:  # a closure, see below
+        tasks = [task for task in dask_scheduler.tasks.values() if task.state not in ended]
+        return [str(task.key) for task in sorted(tasks, key=lambda task: task.priority)]
+
+    return [key for key in _ask(client, by_priority) if KEY.fullmatch(key)]
 
 
 def _send(client: Client, runs: Sequence[tuple[Run, int]]) -> None:
@@ -512,16 +518,6 @@ def _entry(root: str, environment: dict[str, str]) -> Callable[[str, list[str]],
             return "failed"
 
     return train
-
-
-def _list_keys() -> Callable[[Any], list[str]]:
-    ended = ("memory", "erred", "forgotten", "released")
-
-    def by_priority(dask_scheduler: Any) -> list[str]:
-        tasks = [task for task in dask_scheduler.tasks.values() if task.state not in ended]
-        return [str(task.key) for task in sorted(tasks, key=lambda task: task.priority)]
-
-    return by_priority
 
 
 def _cancel_waiting(prefix: str) -> Callable[[Any], list[str]]:

@@ -88,18 +88,15 @@ class RunSpec(PlainData):
         for part in (self.model, self.training):
             if isinstance(part, PlainData) and (why := part.fault()):
                 return why
-        if why := super().fault() or self._lora_fault():
+        if why := super().fault():
+            return why
+        if self.lora_rank and not self.parent:
+            return "LoRA adapts a model that was trained before: choose one to start from."
+        if self.lora_rank and (why := lora_fault(self.model, self.lora_rank, self.lora_targets)):
             return why
         if self.model.score_function != "softmax":
             return "Training chooses one class of several: problem_type and n_classes must fit."
         return None
-
-    def _lora_fault(self) -> str | None:
-        if not self.lora_rank:
-            return None
-        if not self.parent:
-            return "LoRA adapts a model that was trained before: choose one to start from."
-        return lora_fault(self.model, self.lora_rank, self.lora_targets)
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,6 @@ def train_to_end(folder: Path | str, race: Sequence[Path | str] = ()) -> str:
             return run.status().state
 
 
-def _is_ahead(step: int, race: Sequence[Run]) -> bool:
-    """Whether one of them waits that has fewer steps."""
-    return any(other.status_or_new().step < step for other in _waiting(race))
-
-
 def _waiting(race: Sequence[Run]) -> list[Run]:
     """Those that wait for their turn, or for a worker."""
     return [run for run in race if run.status_or_new().state == WAITING and not run.has_worker()]
@@ -209,8 +204,10 @@ def _train(
                 if ending is None and is_at_a_limit():
                     ending = STOPPED
                 is_turn_over = (report.step - first) % turn == 0
-                if ending is None and is_turn_over and _is_ahead(report.step, race):
-                    ending = WAITING
+                if ending is None and is_turn_over:
+                    steps = [other.status_or_new().step for other in _waiting(race)]
+                    if min(steps, default=report.step) < report.step:
+                        ending = WAITING
         if ending == DONE and not recorder.is_good():
             raise Diverged("The training diverged: the last update ruined the weights")
         tell_the_others(END, spec)
@@ -221,7 +218,10 @@ def _train(
     except BaseException:
         recorder.metrics.close()
         raise
-    recorder.end(ending, _words_for_target(recorder) if ending == DONE else why)
+    if ending == DONE and recorder.has_reached_target:
+        status = recorder.status
+        why = f"Reached {status.measure} {three(status.value or 0.0)} on {status.held_out}."
+    recorder.end(ending, why)
 
 
 def device() -> torch.device:
@@ -326,13 +326,6 @@ class _Command:
         except OSError:
             return 0, 0
         return status.st_ino, status.st_mtime_ns
-
-
-def _words_for_target(recorder: RunRecorder) -> str:
-    if not recorder.has_reached_target:
-        return ""
-    status = recorder.status
-    return f"Reached {status.measure} {three(status.value or 0.0)} on {status.held_out}."
 
 
 def _why_ended(run: Run, error: Exception) -> str:

@@ -59,7 +59,11 @@ def by_parts(metric: Metric, model: Transformer, batch: Batch) -> Iterator[tuple
     """
     if not len(batch.labels):
         yield 0, math.nan
-    total, count, some = 0.0, 0, _rows_of_a_part(model, batch)
+    tokens, config = sum(ids.shape[1] for ids in batch.inputs), model.config
+    attention = 2 * config.n_layers * config.d_model * tokens
+    of_a_row = 2 * tokens * (model.n_parameters + attention)
+    some = max(1, min(LARGEST_PART, int(PART_OPERATIONS / of_a_row)))
+    total, count = 0.0, 0
     for start in interruptible(range(0, len(batch.labels), some)):
         part = batch.rows(slice(start, start + some))
         score, of = metric(model, part)
@@ -71,13 +75,6 @@ def value_of(metric: Metric, model: Transformer, batch: Batch) -> float:
     """The metric over the whole batch."""
     *_, (_, value) = by_parts(metric, model, batch)
     return value
-
-
-def _rows_of_a_part(model: Transformer, batch: Batch) -> int:
-    tokens, config = sum(ids.shape[1] for ids in batch.inputs), model.config
-    attention = 2 * config.n_layers * config.d_model * tokens
-    of_a_row = 2 * tokens * (model.n_parameters + attention)
-    return max(1, min(LARGEST_PART, int(PART_OPERATIONS / of_a_row)))
 
 
 PARTS = 16

@@ -98,7 +98,13 @@ def draw_diagnostics(context: PageContext, opened: OpenModel) -> Script:
     files = _of_files(context.folder)
     if isinstance(opened.tokenizer, PublishedTokenizer):
         files += diagnostics.tokenizer_findings(opened.tokenizer.unfollowed)
-    _draw_findings([*files, *_of_weights(opened), *_of_text(context)], context.choice.model)
+    forward = context.passed
+    if isinstance(forward, ForwardPass):
+        parts = [measured_heads(context, part.name) for part in forward.parts]
+        of_text = diagnostics.attention_findings(parts)
+    else:
+        of_text = [Diagnostic("note", "Attention not checked", str(forward))]
+    _draw_findings([*files, *_of_weights(opened), *of_text], context.choice.model)
     return script(diagnostics_code, opened)
 
 
@@ -148,15 +154,6 @@ def _of_weights(opened: OpenModel) -> list[Diagnostic]:
         ]
 
     return cached(opened, "diagnostics", make)
-
-
-def _of_text(context: PageContext) -> list[Diagnostic]:
-    """Whether the heads attend selectively over the reader's text."""
-    forward = context.passed
-    if not isinstance(forward, ForwardPass):
-        return [Diagnostic("note", "Attention not checked", str(forward))]
-    parts = [measured_heads(context, part.name) for part in forward.parts]
-    return diagnostics.attention_findings(parts)
 
 
 def diagnostics_code(opened: OpenModel) -> None:

@@ -25,17 +25,6 @@ CAPTION = (
 )
 
 
-def draw_parameter_icicle(node: ParameterNode) -> None:
-    """Draw a box for every part, as tall as its share."""
-    figure = parameter_icicle(node, palette(st.context.theme.type))
-    boxes = [*parameter_boxes(node)]
-    names, parents, parts, counts = (list(column) for column in zip(*boxes, strict=True))
-    table = {"id": names, "inside": parents, "part": [part.name for part in parts]}
-    table["parameters"] = counts
-    plotly_chart(figure, key="parameter_boxes", title="Parameters by part", table=table)
-    st.caption(CAPTION)
-
-
 def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
     """Draw the parameter tree and the boxes of the chosen model or configuration."""
     figure = st.container()
@@ -47,7 +36,16 @@ def draw_parameters(context: PageContext, opened: OpenModel) -> Script:
         st.markdown(model_descriptions.config_sentences(config))
         node, lines = parameters.parameter_tree_of(config), script(preset_code, name)
     with figure:
-        draw_parameter_icicle(node)
+        boxes = [*parameter_boxes(node)]
+        names, parents, parts, counts = (list(column) for column in zip(*boxes, strict=True))
+        table = {"id": names, "inside": parents, "part": [part.name for part in parts]}
+        plotly_chart(
+            parameter_icicle(node, palette(st.context.theme.type)),
+            key="parameter_boxes",
+            title="Parameters by part",
+            table={**table, "parameters": counts},
+        )
+        st.caption(CAPTION)
     draw_parameter_tree(node)
     return lines
 

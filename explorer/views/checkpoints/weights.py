@@ -15,7 +15,6 @@ from explorer.analysis.singular_values import (
 )
 from explorer.analysis.weight_statistics import (
     IN_A_LAYER,
-    LayerNorms,
     PooledTensor,
     TensorSummary,
     by_layer,
@@ -251,7 +250,7 @@ def summaries(opened: OpenModel) -> tuple[TensorSummary, ...]:
 
 def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:
     """Draw one kind of tensor, since gains are far larger than weights; then every tensor."""
-    tensors = summaries(opened)
+    tensors, model = summaries(opened), own_name(context.choice.model)
     by_kind = {
         title: stacks for title, kind in KIND_TITLES.items() if (stacks := by_layer(tensors, kind))
     }
@@ -259,7 +258,20 @@ def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:
     st.markdown(f"**{title}: root mean square** · layers down, parts across")
     for place, norms in zip(st.columns(len(by_kind[title])), by_kind[title], strict=True):
         with place:
-            _draw_norms(norms, own_name(context.choice.model))
+            layers = len(norms.values)
+            matrix(
+                norms.values,
+                [str(layer) for layer in range(layers)],
+                [short_part(part) for part in norms.parts],
+                key=f"norms_{norms.stack}",
+                title=f"{model} · Root mean square of the {norms.stack}'s tensors",
+                row_name=f"{norms.stack} layer",
+                column_name="part",
+                sentence="Layer {row}, {column}: root mean square {value}",
+                unit="root mean square",
+                absent="not in this layer",
+                height=min(HIGHEST, ROW * layers + AROUND),
+            )
     st.caption(NORMS_EXPLAINED)
     st.markdown("**Every tensor**")
     columns = {
@@ -275,23 +287,6 @@ def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:
     formats = dict.fromkeys([*columns][2:], "%.3g") | {"zeros": "%.3g%%"}
     table(columns, right=["shape"], numbers=formats)
     return script(norms_code, opened)
-
-
-def _draw_norms(norms: LayerNorms, model: str) -> None:
-    layers = len(norms.values)
-    matrix(
-        norms.values,
-        [str(layer) for layer in range(layers)],
-        [short_part(part) for part in norms.parts],
-        key=f"norms_{norms.stack}",
-        title=f"{model} · Root mean square of the {norms.stack}'s tensors",
-        row_name=f"{norms.stack} layer",
-        column_name="part",
-        sentence="Layer {row}, {column}: root mean square {value}",
-        unit="root mean square",
-        absent="not in this layer",
-        height=min(HIGHEST, ROW * layers + AROUND),
-    )
 
 
 def short_part(part: str) -> str:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from explorer.analysis.weight_change import (
     MatrixChange,
-    UnpairedMatrix,
     WeightChanges,
     rank_of_change,
     weight_changes,
@@ -47,8 +46,19 @@ def draw_changed_weights(context: PageContext, first: MapSide, second: MapSide) 
     if changes.matrices:
         table(rows(changes.matrices, ranks), key="changed_weights", most_rows=MATRICES_IN_SIGHT)
     if changes.unpaired:
-        with st.expander(unpaired_words(len(changes.unpaired))):
-            listed = unpaired_rows(changes.unpaired)
+        count = len(changes.unpaired)
+        words = f"Not compared, as only one model has them or their shapes differ: {count:,}"
+        if count > MOST_UNPAIRED:
+            words += f", of which the first {MOST_UNPAIRED} are listed"
+        listed = [
+            {
+                "matrix": matrix.name,
+                "first": shape(matrix.first) if matrix.first else "–",
+                "second": shape(matrix.second) if matrix.second else "–",
+            }
+            for matrix in changes.unpaired[:MOST_UNPAIRED]
+        ]
+        with st.expander(words):
             table(listed, key="unpaired_weights", most_rows=MATRICES_IN_SIGHT)
 
 
@@ -65,16 +75,6 @@ def sentence(changes: WeightChanges) -> str:
     return words
 
 
-def unpaired_words(count: int) -> str:
-    """How many matrices could not be compared, and how many of them are listed."""
-    words = f"Not compared, as only one model has them or their shapes differ: {count:,}"
-    return (
-        words
-        if count <= MOST_UNPAIRED
-        else f"{words}, of which the first {MOST_UNPAIRED} are listed"
-    )
-
-
 def rows(matrices: Sequence[MatrixChange], ranks: Sequence[int] | None) -> list[Row]:
     """The matrices that differ, in the model's order; no rank if it was not counted."""
     return [
@@ -84,16 +84,4 @@ def rows(matrices: Sequence[MatrixChange], ranks: Sequence[int] | None) -> list[
             "rank of the change": f"{rank:,} of {min(matrix.shape):,}" if rank else "–",
         }
         for matrix, rank in zip(matrices, ranks or [0] * len(matrices), strict=True)
-    ]
-
-
-def unpaired_rows(unpaired: Sequence[UnpairedMatrix]) -> list[Row]:
-    """The first of these matrices, with both shapes."""
-    return [
-        {
-            "matrix": matrix.name,
-            "first": shape(matrix.first) if matrix.first else "–",
-            "second": shape(matrix.second) if matrix.second else "–",
-        }
-        for matrix in unpaired[:MOST_UNPAIRED]
     ]

@@ -3,7 +3,6 @@
 import math
 
 import streamlit as st
-from torch import Tensor
 
 from explorer.analysis.token_alignment import common_scale, map_divergence, pool_map
 from explorer.app.context import PageContext
@@ -38,7 +37,14 @@ def draw_compared_maps(first: MapSide, second: MapSide) -> AlignedMaps | None:
         st.text(scale)
         return None
     allowed = aligned.allowed[0].any(-1) & aligned.allowed[1].any(-1)
-    bits = map_divergence(*whole_rows(first, second, aligned), allowed)
+    maps, rows, columns = (aligned.first, aligned.second), aligned.rows, aligned.columns
+    if any(columns.left_out):  # one more column for the keys that are left out of either
+        mine, theirs = columns.left_out
+        maps = (
+            pool_map(first.values, rows.first, (*columns.first, mine)),
+            pool_map(second.values, rows.second, (*columns.second, theirs)),
+        )
+    bits = map_divergence(*maps, allowed)
     distance = (
         "There is no divergence: a weight is not a number, or no row attends to a key in both."
         if math.isnan(bits)
@@ -48,18 +54,6 @@ def draw_compared_maps(first: MapSide, second: MapSide) -> AlignedMaps | None:
     st.text(difference_title(first, second))
     st.text(f"{alignment(first, second, aligned)} {distance} {scale}")
     return aligned
-
-
-def whole_rows(first: MapSide, second: MapSide, aligned: AlignedMaps) -> tuple[Tensor, Tensor]:
-    """The aligned maps, with one more column for the keys that are left out of either."""
-    rows, columns = aligned.rows, aligned.columns
-    if not any(columns.left_out):
-        return aligned.first, aligned.second
-    mine, theirs = columns.left_out
-    return (
-        pool_map(first.values, rows.first, (*columns.first, mine)),
-        pool_map(second.values, rows.second, (*columns.second, theirs)),
-    )
 
 
 def alignment(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:

@@ -10,7 +10,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.components.chips import chips
-from explorer.inference.chat_prompt import ChatPrompt, render_chat, template_of
+from explorer.inference.chat_prompt import render_chat, template_of
 from explorer.text import TextError
 from explorer.views.shared import widgets
 
@@ -37,7 +37,14 @@ def draw_chat_panel(context: PageContext) -> None:
             return
         form, preview = widgets.side_by_side(5, 8)
         with form:
-            system, user, begins = _choose_messages(context)
+            usual = context.choice.text  # unless that is a rendered prompt
+            if context.choice.special:
+                usual = str(session().defaults.get(USER, ""))
+            controls.follow(USER, usual)
+            how: dict[str, Any] = {"has_lines": True, **controls.PERSISTENT}
+            user = controls.text_field(USER, usual, height=90, **how)
+            system = controls.text_field(SYSTEM, height=68, **how)
+            begins = controls.switch(ANSWER, **controls.PERSISTENT)
             with st.popover("Template"):
                 st.code(template, language="jinja2", wrap_lines=True)
         if not user.strip():
@@ -50,32 +57,15 @@ def draw_chat_panel(context: PageContext) -> None:
                 say(str(error))
                 _draw_buttons(user, None)
             else:
-                _draw_prompt(prompt, user, context.choice.text if context.choice.special else "")
-
-
-def _choose_messages(context: PageContext) -> tuple[str, str, bool]:
-    """The system message, the user message, and whether the template begins the answer.
-
-    The user message defaults to the sentence, unless the sentence is a rendered prompt.
-    """
-    before = str(session().defaults.get(USER, ""))
-    usual = before if context.choice.special else context.choice.text
-    controls.follow(USER, usual)
-    how: dict[str, Any] = {"has_lines": True, **controls.PERSISTENT}
-    user = controls.text_field(USER, usual, height=90, **how)
-    system = controls.text_field(SYSTEM, height=68, **how)
-    return system, user, controls.switch(ANSWER, **controls.PERSISTENT)
-
-
-def _draw_prompt(prompt: ChatPrompt, user: str, sentence: str) -> None:
-    """Draw the rendered text, its tokens and the buttons; `sentence` is the prompt in the bar."""
-    st.code(prompt.text, language=None, wrap_lines=True, height=150)
-    chips(prompt.tokens, key="chat_tokens", height=120)
-    if len(prompt.text) > TEXT_LIMIT:
-        say(TOO_LONG.format(length=len(prompt.text)))
-    _draw_buttons(user, prompt.text)
-    if sentence == prompt.text:
-        st.caption("The sentence is this prompt now; the bar shows it without its line ends.")
+                st.code(prompt.text, language=None, wrap_lines=True, height=150)
+                chips(prompt.tokens, key="chat_tokens", height=120)
+                if len(prompt.text) > TEXT_LIMIT:
+                    say(TOO_LONG.format(length=len(prompt.text)))
+                _draw_buttons(user, prompt.text)
+                if context.choice.special and context.choice.text == prompt.text:
+                    st.caption(
+                        "The sentence is this prompt now; the bar shows it without its line ends."
+                    )
 
 
 def _draw_buttons(user: str, rendered: str | None) -> None:

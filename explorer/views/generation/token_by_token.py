@@ -59,7 +59,10 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     text_so_far = picture.container()
     choice, head, how = picture.columns([7, 4, 2])
     with how:
-        sampling, seed, count = _choose_sampling()
+        temperature, top_k = controls.slider("temperature"), controls.whole("top_k")
+        top_p = controls.slider("top_p")
+        sampling = Sampling(temperature, top_k or None, top_p if top_p < 1 else None)
+        seed, count = controls.whole("seed"), int(controls.slider("length"))
     branches = token_trees.current_branches(context, prompt)
     branches = _generate(context, prompt, branches, sampling, seed, count)
     line, path = [0, *branches.line], [branches.nodes[node].token for node in branches.line]
@@ -94,16 +97,6 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     token_trees.draw_branches(context, branches, continuation, line[len(fed)], step)
     widgets.notes(continuation.forward.notes)
     return script(choice_code, opened, text, fed, sampling, seed, at)
-
-
-def _choose_sampling() -> tuple[Sampling, int, int]:
-    """The sampling, the seed, and how many tokens are generated at once."""
-    temperature = controls.slider("temperature")
-    top_k = controls.whole("top_k")
-    top_p = controls.slider("top_p")
-    seed = controls.whole("seed")
-    count = int(controls.slider("length"))
-    return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
 
 
 def _draw_moves(branches: Branches, line: list[int], step: int, sampled: int, stopped: str) -> None:

@@ -170,8 +170,20 @@ def draw_branches(
         follows=True,
         on_pick=pick,
     )
-    if branches.leaves():
-        _draw_branch_table(opened, branches, scores)
+    leaves = branches.leaves()
+    if not leaves:
+        return
+    lines = [branches.nodes_to(leaf) for leaf in leaves]
+    totals = [sum(scores[node] for node in line) for line in lines]
+    decode = opened.tokenizer.decode
+    columns = {
+        "branch": [one_line(decode([*branches.path(leaf)])) for leaf in leaves],
+        "tokens": [len(line) for line in lines],
+        "log-probability": [three(total) for total in totals],
+        "per token": [three(t / len(line)) for t, line in zip(totals, lines, strict=True)],
+    }
+    table(columns, most_rows=5, width=widgets.WIDEST)
+    st.caption("Log-probabilities are in nats, at temperature 1.")
 
 
 def _nodes(opened: OpenModel, branches: Branches, scores: Sequence[float]) -> list[Node]:
@@ -198,25 +210,6 @@ def _rows(branches: Branches) -> list[int]:
         last_row += not is_first
         rows.append(rows[node.parent] if is_first else last_row)
     return rows
-
-
-def _draw_branch_table(opened: OpenModel, branches: Branches, scores: Sequence[float]) -> None:
-    leaves = branches.leaves()
-    lines = [branches.nodes_to(leaf) for leaf in leaves]
-    totals = [sum(scores[node] for node in line) for line in lines]
-    table(
-        {
-            "branch": [
-                one_line(opened.tokenizer.decode([*branches.path(leaf)])) for leaf in leaves
-            ],
-            "tokens": [len(line) for line in lines],
-            "log-probability": [three(total) for total in totals],
-            "per token": [three(t / len(line)) for t, line in zip(totals, lines, strict=True)],
-        },
-        most_rows=5,
-        width=widgets.WIDEST,
-    )
-    st.caption("Log-probabilities are in nats, at temperature 1.")
 
 
 def one_line(text: str) -> str:
@@ -266,7 +259,17 @@ def draw_beam_search(context: PageContext, row: DeltaGenerator) -> Script:
     )
     is_full = length == prompt.room < MAX_GENERATED and PASS_TOKENS.allows(opened.config.max_len)
     cut = "no positions left" if is_full else f"stopped at {length} tokens"
-    _draw_texts(opened, beams, alpha, cut)
+    ends, decode = [beams.nodes[end] for end in beams.ends], opened.tokenizer.decode
+    st.markdown("**Texts found**")
+    columns = {
+        "text": [one_line(decode(beams.path(end))) for end in beams.ends],
+        "tokens": [node.step + 1 for node in ends],
+        "log-probability": [three(node.log_probability) for node in ends],
+        "length penalty": [three(length_penalty(node.step + 1, alpha)) for node in ends],
+        "score": [three(node.score) for node in ends],
+        "end": ["end-of-text token" if node.ended else cut for node in ends],
+    }
+    table(columns, most_rows=len(ends), width=widgets.WIDEST)
     return script(beams_code, opened, text, width, length, alpha)
 
 
@@ -295,23 +298,6 @@ def _nodes_to(beams: Beams, node: int) -> list[int]:
         line.append(node)
         node = beams.nodes[node].parent
     return line[::-1]
-
-
-def _draw_texts(opened: OpenModel, beams: Beams, alpha: float, cut: str) -> None:
-    ends = [beams.nodes[end] for end in beams.ends]
-    st.markdown("**Texts found**")
-    table(
-        {
-            "text": [one_line(opened.tokenizer.decode(beams.path(end))) for end in beams.ends],
-            "tokens": [node.step + 1 for node in ends],
-            "log-probability": [three(node.log_probability) for node in ends],
-            "length penalty": [three(length_penalty(node.step + 1, alpha)) for node in ends],
-            "score": [three(node.score) for node in ends],
-            "end": ["end-of-text token" if node.ended else cut for node in ends],
-        },
-        most_rows=len(ends),
-        width=widgets.WIDEST,
-    )
 
 
 def beams_code(opened: OpenModel, text: str, width: int, length: int, alpha: float) -> None:

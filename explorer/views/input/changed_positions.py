@@ -5,7 +5,6 @@ import re
 from typing import Any
 
 import streamlit as st
-from torch import Tensor
 
 from explorer.analysis.position_schemes import SCHEMES
 from explorer.app.address_parameters import TEXT_LIMIT
@@ -74,7 +73,16 @@ def draw_permutation(context: PageContext, scheme: str) -> Script | None:
     st.caption(_reason(permutation, scheme, own))
     left, right = widgets.side_by_side(1, 1)
     with left:
-        _draw_token_changes(permutation)
+        tokens = permutation.before.tokens
+        st.markdown("**Change in each token's final vector**")
+        table(
+            {
+                "token": texts(tokens),
+                "from position": [str(at) for at in range(len(tokens))],
+                "to position": [str(at) for at in permutation.places],
+                "change": [percent(float(change)) for change in permutation.changes],
+            }
+        )
     with right:
         _draw_outputs(permutation)
     widgets.notes(forward.notes)
@@ -170,20 +178,6 @@ def _draw_maps(permutation: Permutation, at: Choice) -> None:
                 allowed=allowed,
                 **(of_change if values is change else {}),
             )
-
-
-def _draw_token_changes(permutation: Permutation) -> None:
-    """Every token's two positions, and how much its final vector changed."""
-    tokens = permutation.before.tokens
-    st.markdown("**Change in each token's final vector**")
-    table(
-        {
-            "token": texts(tokens),
-            "from position": [str(at) for at in range(len(tokens))],
-            "to position": [str(at) for at in permutation.places],
-            "change": [percent(float(change)) for change in permutation.changes],
-        }
-    )
 
 
 def _draw_outputs(permutation: Permutation) -> None:
@@ -301,15 +295,11 @@ def _draw_curves(result: LengthExtrapolation, model: str, where: str) -> None:
             st.markdown(widgets.bold_title(title))
             spec = position_curve(numbers.tolist(), result.trained, unit)
             chart(spec, height=WINDOW, key=f"extrapolated_{unit}", title=title)
-            st.caption(_averages(result, numbers, unit, formula))
-
-
-def _averages(result: LengthExtrapolation, values: Tensor, unit: str, formula: str) -> str:
-    inside, beyond = result.halves(values)
-    return (
-        f"On average {three(inside)} {unit} up to position {result.trained - 1}, {three(beyond)} "
-        f"beyond ({formula})."
-    )
+            inside, beyond = map(three, result.halves(numbers))
+            st.caption(
+                f"On average {inside} {unit} up to position {result.trained - 1}, {beyond} beyond "
+                f"({formula})."
+            )
 
 
 def longer_code(

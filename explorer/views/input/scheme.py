@@ -128,7 +128,13 @@ def draw_scheme(
         return None
     if is_odd:
         st.caption(UNPAIRED)
-    st.caption(_how_many(names, count, rows))
+    no_more = ""
+    if "learned" in names and rows <= count:
+        no_more = (
+            f": the learned table has {count} rows, so there is no vector for position {count} or "
+            "any later one"
+        )
+    st.caption(f"The first {count} positions are shown{no_more}.")
     draw_position_surface([column for column in columns if column.has_figures])
     scripts = [
         script(scheme_code, column.opened, column.name, column.stack, count, head, width, by_cosine)
@@ -187,16 +193,6 @@ def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> 
     if scheme == own:
         whose = "This is the chosen model's own scheme. "
     return f"{whose}{EXPLANATIONS[scheme]}"
-
-
-def _how_many(names: Sequence[str], count: int, rows: int) -> str:
-    """How many positions are shown, and that a learned table has no more of them."""
-    if "learned" not in names or rows > count:
-        return f"The first {count} positions are shown."
-    return (
-        f"The first {count} positions are shown: the learned table has {count} rows, so there is "
-        f"no vector for position {count} or any later one."
-    )
 
 
 def _draw_alone(column: SchemeColumn) -> None:

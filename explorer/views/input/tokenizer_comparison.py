@@ -68,7 +68,10 @@ def draw_token_table(context: PageContext) -> None:
         "position": list(range(len(tokens))),
         "token": texts(tokens),
         "token ID": [token.id for token in tokens],
-        "characters": [_span(token) for token in tokens],
+        "characters": [
+            "special token" if token.start == token.end else f"{token.start}–{token.end - 1}"
+            for token in tokens
+        ],
         "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],
     }
     height = {"height": WINDOW} if len(tokens) > ROWS_IN_SIGHT else {"most_rows": ROWS_IN_SIGHT}
@@ -79,10 +82,6 @@ def draw_token_table(context: PageContext) -> None:
         st.text(decoding_note(context.opened.tokenizer.decode, forward.tokens, forward.text))
     except TextError as error:
         st.text(str(error))
-
-
-def _span(token: Token) -> str:
-    return "special token" if token.start == token.end else f"{token.start}–{token.end - 1}"
 
 
 def _bytes(characters: str) -> str:

@@ -82,14 +82,6 @@ class RunUpdate:
     has_state: bool = True
 
 
-def _default_step(chosen: InsideRun, steps: list[int]) -> int:
-    """The place of the default: the saved state, or the last step that is quick to train to."""
-    if saved_step(chosen.run) == steps[-1]:
-        return len(steps) - 1
-    most = min(QUICK_STEPS, QUICK // chosen.cost_of_step)
-    return max((at for at, step in enumerate(steps) if step <= most), default=0)
-
-
 def _update_after(chosen: InsideRun, step: int) -> RunUpdate | None:
     """The update after this step, cached; None, and a sentence, if it is not computed."""
     snapshot = chosen.identity(step) if step in chosen.snapshots else None
@@ -267,7 +259,11 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     left, right = widgets.side_by_side(1, 1)
     with left:
         names = [f"after step {step:,}" for step in steps]
-        at = stepper("update_after", len(steps), _default_step(chosen, steps), names=names)
+        usual = len(steps) - 1
+        if saved_step(chosen.run) != steps[-1]:  # the last step that is quick to train to
+            most = min(QUICK_STEPS, QUICK // chosen.cost_of_step)
+            usual = max((at for at, step in enumerate(steps) if step <= most), default=0)
+        at = stepper("update_after", len(steps), usual, names=names)
     with right:
         stage = stepper("update_stage", len(STAGES), GRADIENT, names=list(STAGES), arrows=True)
     step = steps[at]

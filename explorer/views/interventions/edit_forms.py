@@ -1,6 +1,5 @@
 """The forms that add an intervention, one kind at a time."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -40,7 +39,6 @@ from explorer.interventions.edits import (
     ReplaceToken,
     Steer,
 )
-from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import label_at, named_at, texts
 from explorer.text.visible_text import cut, in_quotes, literal
@@ -143,7 +141,16 @@ def _draw_token_form(context: PageContext, after: ForwardPass, places: FormPlace
     tokens = after.source or after.target
     query = cell.query if after.rows(at) is tokens else None  # pinned in its rows and columns
     key = cell.key if after.columns(at) is tokens else None
-    position = _choose_position(tokens, min(_first(query, key, 1), len(tokens) - 1))
+    position = usual = min(_first(query, key, 1), len(tokens) - 1)
+    chosen = str(TOKEN_AT.texts().get("token_at", ""))
+    place = whole_number(chosen, len(tokens))
+    if place is not None:
+        position = place
+    elif chosen:
+        why = f"There is no token “{cut(chosen, 20)}” in this text; showing {usual}."
+        note_invalid("token_at", usual, why)
+    TOKEN_AT.settle({"token_at": "" if place is None else str(place)})
+    say_invalid("token_at", position)
     with places.picture:
         chips(
             tokens,
@@ -165,19 +172,6 @@ def _draw_token_form(context: PageContext, after: ForwardPass, places: FormPlace
         edit_button(context, replace_by(mask), "Mask it", "mask_token")
     if why:
         places.notes.text(why)
-
-
-def _choose_position(tokens: Sequence[Token], default: int) -> int:
-    """The token to replace; a note names an invalid value in the address."""
-    text = str(TOKEN_AT.texts().get("token_at", ""))
-    place = whole_number(text, len(tokens))
-    if text and place is None:
-        why = f"There is no token “{cut(text, 20)}” in this text; showing {default}."
-        note_invalid("token_at", default, why)
-    TOKEN_AT.settle({"token_at": "" if place is None else str(place)})
-    position = default if place is None else place
-    say_invalid("token_at", position)
-    return position
 
 
 def _draw_patch_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
@@ -246,7 +240,12 @@ def _draw_mask_form(context: PageContext, after: ForwardPass, places: FormPlaces
     else:
         _draw_cells_form(context, after, layer, places)
     with places.notes:
-        _draw_fully_masked(context, after)
+        at = context.choice
+        masked = (~after.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
+        if masked:
+            named = ", ".join(named_at(after.rows(at.part), query) for query in masked[:6])
+            more = f" and {len(masked) - 6} more" if len(masked) > 6 else ""
+            st.text(f"Every key is masked, so attention gives zeros: {named}{more}.")
         draw_page_link("masks", "What masks do to the scores", example=YOURS)
 
 
@@ -306,18 +305,6 @@ def _draw_cells_form(
             absent="masked",
             top=1.0,
         )
-
-
-def _draw_fully_masked(context: PageContext, after: ForwardPass) -> None:
-    """The queries that may attend to no key now, by name."""
-    at = context.choice
-    masked = (~after.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
-    if not masked:
-        return
-    rows = after.rows(at.part)
-    named = ", ".join(named_at(rows, query) for query in masked[:6])
-    more = f" and {len(masked) - 6} more" if len(masked) > 6 else ""
-    st.text(f"Every key is masked, so attention gives zeros: {named}{more}.")
 
 
 FORMS = {

@@ -73,7 +73,11 @@ def draw_output_change(
     """
     opened = context.opened
     if opened.config.head == "none":
-        _draw_stream_change(before, after)
+        old, new = (last_stream(edited.forward.trace)[0] for edited in (before, after))
+        size, moved = float(old.norm()), float((new - old).norm())
+        st.text("This model has no output head, so its last residual stream is compared instead.")
+        relative = three(moved / size) if size else "no value"
+        facts([("norm of the change", three(moved)), ("relative to the residual stream", relative)])
         return 0, None
     picture, numbers = widgets.side_by_side(6, 5)
     with numbers:
@@ -141,19 +145,6 @@ def _facts_over_text(
 
 def _nats(value: Tensor) -> str:
     return f"{three(float(value))} nats"
-
-
-def _draw_stream_change(before: EditedPass, after: EditedPass) -> None:
-    """The change of the final vectors of a model without an output head."""
-    old, new = (last_stream(edited.forward.trace)[0] for edited in (before, after))
-    size, moved = float(old.norm()), float((new - old).norm())
-    st.text("This model has no output head, so its last residual stream is compared instead.")
-    facts(
-        [
-            ("norm of the change", three(moved)),
-            ("relative to the residual stream", three(moved / size) if size else "no value"),
-        ]
-    )
 
 
 def base_words(edited: EditedPass) -> str:

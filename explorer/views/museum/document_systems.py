@@ -165,7 +165,16 @@ def draw_systems(context: PageContext, row: DeltaGenerator) -> Script:
     with st.container(horizontal=True):
         _draw_open_button(system, BYTES_OF_PARAMETER * count, model, text)
         _draw_train_button(system)
-    _draw_open_system(system, model, text)
+    if model == folder_of(system, systems_root()).name:
+        with st.container(border=True, key="system_open"):
+            st.text(
+                f"{own_name(model)} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is "
+                "untrained: its output is random, and its heads attend to all keys almost equally."
+            )
+            for why in take_notes("system", (model, text)):
+                st.text(why)
+            for name in ("overview", "forward_pass", "training"):
+                draw_page_link(name)
     st.markdown("**Where the documents disagree**")
     rows = [*map(choices, SYSTEMS)]
     settings = {setting: [row[setting] for row in rows] for setting in rows[0]}
@@ -216,21 +225,6 @@ def _open_system(system: System, text: str) -> None:
     session().open_next = folder
     session().choose_next = {"text": text}
     keep_note("system", why, until=(folder.name, text))
-
-
-def _draw_open_system(system: System, model: str, text: str) -> None:
-    """If the system is open, say what it reads and why, and link to the pages that show it."""
-    if model != folder_of(system, systems_root()).name:
-        return
-    with st.container(border=True, key="system_open"):
-        st.text(
-            f"{own_name(model)} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is untrained: "
-            "its output is random, and its heads attend to all keys almost equally."
-        )
-        for why in take_notes("system", (model, text)):
-            st.text(why)
-        for name in ("overview", "forward_pass", "training"):
-            draw_page_link(name)
 
 
 def _draw_train_button(system: System) -> None:

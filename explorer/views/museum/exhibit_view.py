@@ -57,8 +57,12 @@ def draw_exhibit(context: PageContext, row: DeltaGenerator) -> Script | None:
         with figure:
             lines = _draw_runs(context, exhibit, is_on, row, headline)
     elif exhibit.name == "printed-count":
+        parts = parameter_counts(context.opened.model)
+        counts = {name: count for name, count in parts.items() if count > 0}
+        spec = block_bars([*counts], [*counts.values()], "parameters")
+        title = "Parameters of the chosen model, part by part"
         with figure:
-            _draw_counts(context.opened.model)
+            chart(spec, height=WINDOW, key="museum_counts", title=title)
         _, printed, counted = exhibit.numbers[0]
         headline.markdown(f"**{exhibit.effect}** {counted} − {printed}.")
         draw_how_to_spot(exhibit, f"How to spot it: {printed} printed, {counted} counted.")
@@ -202,14 +206,6 @@ def draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
     )
     if picture.caption:
         st.caption(picture.caption)
-
-
-def _draw_counts(model: Transformer) -> None:
-    """The parameters of the chosen model, part by part, as bars."""
-    counts = {name: count for name, count in parameter_counts(model).items() if count > 0}
-    title = "Parameters of the chosen model, part by part"
-    spec = block_bars([*counts], [*counts.values()], "parameters")
-    chart(spec, height=WINDOW, key="museum_counts", title=title)
 
 
 def measure(

@@ -81,7 +81,10 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
             "Measure it with the instruments, then say which mistake it has."
         )
         _draw_answer(hidden, fitting, key)
-        _draw_score()
+        settled = [answers for answers in state_of(Answers).values() if _is_settled(answers)]
+        if settled:
+            n_right = sum(any(answers.values()) for answers in settled)
+            st.text(f"Found so far: {n_right} of {len(settled)}.")
     if not _is_settled(state_of(Answers).get(key, {})):
         return instrument_script(opened, forward, head, ("",), name)
     wrong, right = results(hidden.instrument)
@@ -142,10 +145,3 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
             f"Not {next(iter(answers))}. You have a second try: find an instrument whose number "
             "differs from the right one."
         )
-
-
-def _draw_score() -> None:
-    settled = [answers for answers in state_of(Answers).values() if _is_settled(answers)]
-    if settled:
-        right = sum(any(answers.values()) for answers in settled)
-        st.text(f"Found so far: {right} of {len(settled)}.")

@@ -60,18 +60,13 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
     if words:
         first_answers = {first: answers(opened, forward, range(first, first + 1))[0]}
     elif forward.config.head == "classifier":
-        first_answers = {0: _class(opened, forward)}
+        scores = forward.config.scores(forward.trace.output[forward.row])
+        top = scores.topk(min(MOST_OPTIONS, len(scores)))
+        names = map(class_names(opened).__getitem__, top.indices.tolist())
+        options = [*zip(names, top.values.tolist(), strict=True)]
+        first_answers = {0: MapAnswer(options[0][0], options)}
     score = score_words(forward.config).score
     return PassMap(flow, stacks, first_answers, forward.config.n_heads, behind, words, of, score)
-
-
-def _class(opened: OpenModel, forward: ForwardPass) -> MapAnswer:
-    names = class_names(opened)
-    scores = forward.config.scores(forward.trace.output[forward.row])
-    top = scores.topk(min(MOST_OPTIONS, len(scores)))
-    pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-    options = [(names[i], value) for i, value in pairs]
-    return MapAnswer(options[0][0], options)
 
 
 def answers(opened: OpenModel, forward: ForwardPass, places: range) -> list[MapAnswer]:

@@ -11,7 +11,6 @@ from explorer.app.messages import draw_notes, say
 from explorer.app.reader_runs import listed_runs, maker, may_change
 from explorer.catalog import ModelError
 from explorer.catalog.folders import own_name
-from explorer.catalog.opened_model import OpenModel
 from explorer.catalog.parameters import count_parameters
 from explorer.runs.cluster import cluster, is_active
 from explorer.runs.finetuning import new_head_seed
@@ -100,23 +99,19 @@ def _draw_sweep_form() -> None:
         return
     st.caption(literal_sentence(first_words(what_differs(specs), MOST_NAMED, " · ")))
     if parent:
-        st.caption(_storage_words(parent, specs))
+        size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
+        times = len({new_head_seed(parent, spec) for spec in specs})
+        often = (
+            "once" if times == 1 else f"{times} times, once for each weight seed of its new head"
+        )
+        start = literal(own_name(parent.name))
+        st.caption(f"All start from {start}; its weights, {size}, are stored {often}.")
     st.button(
         f"Start {len(specs)} runs",
         key="start_sweep",
         type="primary",
         on_click=_start,
         args=(specs, f"{task.name}: {title_of(values)}", own),
-    )
-
-
-def _storage_words(parent: OpenModel, specs: Sequence[RunSpec]) -> str:
-    """How much disk space the model takes that all runs start from."""
-    size = megabytes(BYTES_OF_PARAMETER * count_parameters(specs[0].model))
-    times = len({new_head_seed(parent, spec) for spec in specs})
-    often = "once" if times == 1 else f"{times} times, once for each weight seed of its new head"
-    return (
-        f"All start from {literal(own_name(parent.name))}; its weights, {size}, are stored {often}."
     )
 
 
@@ -213,7 +208,9 @@ def leader_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
     trained = (row for row in rows if row.best and row.status.measured_at)
     ranked = sorted(trained, key=lambda row: -row.goodness())
     if not ranked or len(ranked) < min(2, len(rows)):
-        return NO_LEADER + _queue_words(rows, names)
+        waiting = [literal(names[row.run.name]) for row in rows if row.status.state == WAITING]
+        queue = f" Waiting for their turn: {', '.join(waiting)}." if waiting else ""
+        return f"{NO_LEADER}{queue}"
     is_over = not any(row.status.is_active for row in rows)
     if not is_over and len(ranked) == len(rows) > 1:
         return _leader_at_equal_steps(rows, names)
@@ -259,12 +256,6 @@ def _leader_at_equal_steps(rows: Sequence[RunRow], names: Mapping[str, str]) -> 
     first = [literal(names[name]) for name, value in values.items() if value == best]
     who = f"**{first[0]}** leads" if len(first) == 1 else f"{len(first)} of {len(values)} lead"
     return f"{who} at step {step:,}: {measure} {three(best)} on held-out data."
-
-
-def _queue_words(rows: Sequence[RunRow], names: Mapping[str, str]) -> str:
-    """Which runs wait for their turn, since there are more runs than cores."""
-    waiting = [literal(names[row.run.name]) for row in rows if row.status.state == WAITING]
-    return f" Waiting for their turn: {', '.join(waiting)}." if waiting else ""
 
 
 def _stop(runs: Sequence[Run]) -> None:

@@ -73,7 +73,13 @@ def draw_table(controls: DeltaGenerator) -> list[Run]:
     few = picked or listed[:1]
     draw_followed(_draw_curves, few, TABLE_EVERY, axis)
     words = "" if picked else " · Select one run to open or annotate it, or several to compare."
-    st.caption(f"{_disk_words()}{words}")
+    index, most = index_of(runs_root()).now(), limits.RUNS_BYTES_OF_READER
+    sizes = sizes_of(runs_root(), index)
+    mine = [run for run in (*index.everybodys, *index.aside) if run.owner == whose()]
+    used = most.in_words(sum(sizes[run.name] for run in mine))
+    count, days = limits.RUNS_KEPT.in_words(len(mine)), limits.RUNS_DAYS
+    lifetime = "" if reader.is_local() else f" · each is kept for {days.in_words(days.most)}"
+    st.caption(f"{count} · {used} of {most.in_words(most.most)} on disk{lifetime}{words}")
     if len(picked) > 1:
         draw_run_comparison(picked)
     return [run for run in few if run.is_readable()]
@@ -119,18 +125,6 @@ def _draw_rows(runs: Sequence[Run], chosen: tuple[str, ...]) -> None:
         selection_mode="multi-row",
         selection_default={"selection": {"rows": [i for i, n in enumerate(names) if n in chosen]}},
     )
-
-
-def _disk_words() -> str:
-    """How much disk space this reader's runs use, restorable ones included, and may use."""
-    index = index_of(runs_root()).now()
-    sizes = sizes_of(runs_root(), index)
-    mine = [run for run in (*index.everybodys, *index.aside) if run.owner == whose()]
-    used = limits.RUNS_BYTES_OF_READER.in_words(sum(sizes[run.name] for run in mine))
-    most = limits.RUNS_BYTES_OF_READER
-    count, days = limits.RUNS_KEPT.in_words(len(mine)), limits.RUNS_DAYS
-    lifetime = "" if reader.is_local() else f" · each is kept for {days.in_words(days.most)}"
-    return f"{count} · {used} of {most.in_words(most.most)} on disk{lifetime}"
 
 
 def _draw_undo() -> None:

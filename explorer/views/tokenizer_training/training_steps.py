@@ -60,19 +60,41 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
     counts = training.counts_after(step)
     pairs, vocabulary = widgets.side_by_side(1, 1)
     with pairs:
-        _draw_pairs(training, counts)
+        columns = {
+            "first": [_label(training, pair.left) for pair in counts.pairs],
+            "second": [_label(training, pair.right) for pair in counts.pairs],
+            "token IDs": [f"{pair.left}, {pair.right}" for pair in counts.pairs],
+            "count": [pair.count for pair in counts.pairs],
+        }
+        if training.algorithm == WORDPIECE:
+            columns["textbook score"] = [f"{pair.score:.3g}" for pair in counts.pairs]
+        table(columns, most_rows=PAIRS_IN_SIGHT, key="learn_pairs")
     with vocabulary:
-        _draw_vocabulary(training, step)
+        merges = [*enumerate(training.merges[:step], 1)][::-1]
+        labels = [[_label(training, token) for token in merge] for _, merge in merges]
+        merged = {
+            "merge": [at for at, _ in merges],
+            "token": [new for *_, new in labels],
+            "token ID": [new for _, (*_, new) in merges],
+            "merged from": [f"{left}  {right}" for left, right, _ in labels],
+        }
+        table(merged, height=WINDOW, key="learn_vocabulary")
     if count < most:
-        merges = "1 merge" if count == 1 else f"{count:,} merges"
+        some = "1 merge" if count == 1 else f"{count:,} merges"
         st.caption(
-            f"Training ends after {merges}, though {most:,} were allowed: by then every word of "
+            f"Training ends after {some}, though {most:,} were allowed: by then every word of "
             "the text is one token."
         )
     widgets.notes(_summary(training, counts, step))
     st.caption("A token ID is an index into the vocabulary, not a byte.")
     _draw_excerpt(training, text, step)
-    _draw_encoding(training, step, sentence)
+    st.header("Your sentence with these merges", anchor=False)
+    encoder = tokenizer_after(training, step)
+    if encoding := encode_sentence(sentence, lambda sentence: steps(encoder, sentence)):
+        at = stepper("learn_encode", len(encoding), len(encoding) - 1)
+        st.text(encoding[at].action)
+        changed = [place for place, piece in enumerate(encoding[at].pieces) if piece.changed]
+        chips(encoding[at].pieces, key="learn_sentence", highlight=changed)
     return step
 
 
@@ -106,47 +128,20 @@ def _summary(training: MergeTraining, counts: PairCounts, step: int) -> list[str
             f"the first token, then of the second: here {first.left} and {first.right}."
         )
     if training.algorithm == WORDPIECE:
-        sentences.append(_textbook(training, first, counts.scored[0]))
+        best = counts.scored[0]
+        would = "the same pair"
+        if (first.left, first.right) != (best.left, best.right):
+            would = f"{_pair(training, best)}, found together {_times(best.count)}"
+        sentences.append(
+            "The tokenizers library trains WordPiece by merging the most frequent pair. Textbooks "
+            "divide the count of a pair by those of its two tokens, which would merge "
+            f"{would} (score {best.score:.3g}, against {first.score:.3g})."
+        )
     return sentences
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
-
-
-def _textbook(training: MergeTraining, first: CountedPair, best: CountedPair) -> str:
-    same = (first.left, first.right) == (best.left, best.right)
-    best_pair = f"{_pair(training, best)}, found together {_times(best.count)}"
-    would = "the same pair" if same else best_pair
-    return (
-        "The tokenizers library trains WordPiece by merging the most frequent pair. Textbooks "
-        "divide the count of a pair by those of its two tokens, which would merge "
-        f"{would} (score {best.score:.3g}, against {first.score:.3g})."
-    )
-
-
-def _draw_pairs(training: MergeTraining, counts: PairCounts) -> None:
-    columns = {
-        "first": [_label(training, pair.left) for pair in counts.pairs],
-        "second": [_label(training, pair.right) for pair in counts.pairs],
-        "token IDs": [f"{pair.left}, {pair.right}" for pair in counts.pairs],
-        "count": [pair.count for pair in counts.pairs],
-    }
-    if training.algorithm == WORDPIECE:
-        columns["textbook score"] = [f"{pair.score:.3g}" for pair in counts.pairs]
-    table(columns, most_rows=PAIRS_IN_SIGHT, key="learn_pairs")
-
-
-def _draw_vocabulary(training: MergeTraining, step: int) -> None:
-    merges = [*enumerate(training.merges[:step], 1)][::-1]
-    labels = [(at, [_label(training, token) for token in merge]) for at, merge in merges]
-    columns = {
-        "merge": [at for at, _ in merges],
-        "token": [new for _, (*_, new) in labels],
-        "token ID": [new for _, (*_, new) in merges],
-        "merged from": [f"{left}  {right}" for _, (left, right, _) in labels],
-    }
-    table(columns, height=WINDOW, key="learn_vocabulary")
 
 
 def _draw_excerpt(training: MergeTraining, text: str, step: int) -> None:
@@ -164,19 +159,6 @@ def _draw_excerpt(training: MergeTraining, text: str, step: int) -> None:
         highlight=marked,
         height=200,
     )
-
-
-def _draw_encoding(training: MergeTraining, step: int, sentence: str) -> None:
-    """The merges so far, in their order, applied to the reader's sentence."""
-    st.header("Your sentence with these merges", anchor=False)
-    encoder = tokenizer_after(training, step)
-    encoding = encode_sentence(sentence, lambda sentence: steps(encoder, sentence))
-    if not encoding:
-        return
-    at = stepper("learn_encode", len(encoding), len(encoding) - 1)
-    st.text(encoding[at].action)
-    changed = [place for place, piece in enumerate(encoding[at].pieces) if piece.changed]
-    chips(encoding[at].pieces, key="learn_sentence", highlight=changed)
 
 
 def encode_sentence(sentence: str, encode: Callable[[str], Sequence[Piece]]) -> Sequence[Piece]:

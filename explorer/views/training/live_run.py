@@ -139,7 +139,16 @@ def _draw_now(run: Run, text: str) -> None:
     watched, beside = st.columns(FIGURES)
     beside = beside.container(gap="xsmall")
     with beside:
-        _draw_state(run, status)
+        whose = f" · {COMES_WITH_THE_APP}" if is_recorded(run) else ""
+        st.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}{whose}")
+        st.progress(status.share, text=progress_words(status))
+        if status.message:
+            st.text(status.message)
+        if refusal := run.refusal():
+            say(refusal)
+        if not is_recorded(run) and not may_change(run):
+            st.text(SOMEBODY_ELSES)
+        draw_notes("run")
     if may_change(run):
         _draw_buttons(run, status, buttons)
     try:
@@ -159,12 +168,6 @@ def _draw_now(run: Run, text: str) -> None:
     _cpu_times.append(time.thread_time() - start)
 
 
-def _top(losses: Sequence[tuple[int, float]], spec: RunSpec) -> float:
-    """The top of the loss axis: the largest loss, unless the training diverges."""
-    guess = math.log(spec.model.vocab_size)
-    return min(2 * guess, max((loss for _, loss in losses if math.isfinite(loss)), default=guess))
-
-
 def _draw_curves(
     run: Run, spec: RunSpec, status: Status, task: Task, loss: DeltaGenerator, below: DeltaGenerator
 ) -> None:
@@ -172,7 +175,10 @@ def _draw_curves(
     metrics = metrics_of(run)
     losses, values = metrics.losses(), metrics.values()
     points = spread(values)
-    curves = loss_curves(status.steps, _top(losses, spec), marks=_changes(run, spec))
+    guess = math.log(spec.model.vocab_size)
+    largest = max((loss for _, loss in losses if math.isfinite(loss)), default=guess)
+    top = min(2 * guess, largest)  # the largest loss, unless the training diverges
+    curves = loss_curves(status.steps, top, marks=_changes(run, spec))
     with loss:
         _draw_curve("loss_curve", f"Loss of {run.title}", curves, "loss", thinned(losses))
     goal = task.goal if spec.stop_at is None else spec.stop_at
@@ -204,19 +210,6 @@ def _changes(run: Run, spec: RunSpec) -> list[tuple[int, str]]:
         marks.append((change.step, ", ".join(differences(spec, after))))
         spec = after
     return marks
-
-
-def _draw_state(run: Run, status: Status) -> None:
-    whose = f" · {COMES_WITH_THE_APP}" if is_recorded(run) else ""
-    st.markdown(f"**{run.title}** · {STATE_WORDS[status.state]}{whose}")
-    st.progress(status.share, text=progress_words(status))
-    if status.message:
-        st.text(status.message)
-    if refusal := run.refusal():
-        say(refusal)
-    if not is_recorded(run) and not may_change(run):
-        st.text(SOMEBODY_ELSES)
-    draw_notes("run")
 
 
 def _draw_buttons(run: Run, status: Status, places: Sequence[DeltaGenerator]) -> None:

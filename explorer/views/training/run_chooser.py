@@ -129,26 +129,22 @@ def choose_run() -> Run | None:
 
 
 def draw_buttons(run: Run) -> None:
-    """Draw the links to other pages about the run, and the button that deletes it."""
+    """Draw the links to other pages about the run, and the button that asks before it deletes."""
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_run_links(run)
         draw_page_link("runs", "All runs")
-        if may_change(run):
-            _draw_delete_button(run)
-
-
-def _draw_delete_button(run: Run) -> None:
-    """Draw a button that asks before it deletes, since that also stops the run."""
-    popover = st.popover("Delete", icon=":material/delete:", key="delete")
-    with popover, st.container(width=DELETE_WIDTH):  # a wider one would hang over the sidebar
-        st.markdown(
-            f"This deletes **{run.title}**: its metrics, its weights, and the text it was trained "
-            "on. If it is training, it is stopped first. The page Runs can bring it back for "
-            f"{duration(limits.UNDO_SECONDS.most)}, unless another of your runs needs its space."
-        )
-        st.button(
-            f"Delete {run.title}", key="delete_run", type="primary", on_click=_delete, args=(run,)
-        )
+        if not may_change(run):
+            return
+        popover = st.popover("Delete", icon=":material/delete:", key="delete")
+        with popover, st.container(width=DELETE_WIDTH):  # a wider one would hang over the sidebar
+            st.markdown(
+                f"This deletes **{run.title}**: its metrics, its weights, and the text it was "
+                "trained on. If it is training, it is stopped first. The page Runs can bring it "
+                f"back for {duration(limits.UNDO_SECONDS.most)}, unless another of your runs needs "
+                "its space."
+            )
+            label = f"Delete {run.title}"
+            st.button(label, key="delete_run", type="primary", on_click=_delete, args=(run,))
 
 
 def _delete(run: Run) -> None:

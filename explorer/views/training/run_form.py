@@ -290,25 +290,22 @@ def _draw_inputs(
     with groups, _group("data", "Data", f"batches of {value_of('batch_size')}"):
         values |= draw(*DATA)
         values["evaluate_every"] = inputs.draw(EVALUATE_EVERY, base.evaluate_every)
-        values["stop_at"] = _draw_target(task, base, inputs)
+        better = "higher" if task.higher_is_better else "lower"
+        words = (
+            f"The run ends at the first measurement on held-out data that is as good, or {better}."
+        )
+        stop = Setting("stop_at_goal", "Stop at a target", help=words, is_switch=True)
+        stops = inputs.draw(stop, base.stop_at is not None)
+        low, high = task.measured_between
+        target = Setting("stop_at", "Target", low=low, high=high, step=0.01, format="%.3g")
+        goal = task.goal if base.stop_at is None else base.stop_at
+        values["stop_at"] = float(inputs.draw(target, goal)) if stops else None
     return values, below_steps
 
 
 def _group(key: str, label: str, choice: str) -> Any:
     """An expander whose label says what is chosen in it."""
     return st.expander(f"{label} · {choice}", expanded=False, key=key)
-
-
-def _draw_target(task: Task, base: RunSpec, inputs: SettingInputs) -> float | None:
-    """Draw and return the value of the held-out metric that ends the run, if one does."""
-    better = "higher" if task.higher_is_better else "lower"
-    words = f"The run ends at the first measurement on held-out data that is as good, or {better}."
-    stop = Setting("stop_at_goal", "Stop at a target", help=words, is_switch=True)
-    stops = inputs.draw(stop, base.stop_at is not None)
-    low, high = task.measured_between
-    target = Setting("stop_at", "Target", low=low, high=high, step=0.01, format="%.3g")
-    goal = task.goal if base.stop_at is None else base.stop_at
-    return float(inputs.draw(target, goal)) if stops else None
 
 
 def _draw_model_settings(

@@ -12,7 +12,7 @@ from explorer.catalog.attention_parts import head_title
 from explorer.tasks import pattern_score
 from explorer.text.number_format import fixed
 from explorer.views.shared import widgets
-from explorer.views.training_history.moments import History, PassAtStep
+from explorer.views.training_history.moments import History
 
 HEIGHT, LARGE = 260, 400
 Pattern = tuple[str, Tensor]
@@ -68,25 +68,16 @@ def _draw_answer(
     )
     for column, at in zip(st.columns(2), (0, -1), strict=True):
         with column:
-            _draw_best_head(context, history, history.passes[at], expected)
+            moment, part = history.passes[at], context.choice.part
+            scores = pattern_score(moment.forward.all_weights(part), expected)
+            layer, head = divmod(int(scores.argmax()), scores.shape[1])
+            name = head_title(history.run.title, part, layer, head)
+            step, score = f"{moment.step:,}", fixed(float(scores[layer, head]), 2)
+            st.markdown(f"**Step {step}** · {widgets.bold_title(name)} · {score} on the pattern")
+            where = moment.forward, part, layer, head, f"ghost_{moment.step}"
+            widgets.draw_map(*where, f"{name} at step {step}", LARGE, ghost=expected > 0)
     if history.task is not None:
         st.caption(f"Expected after training: {history.task.expectation}")
-
-
-def _draw_best_head(
-    context: PageContext, history: History, moment: PassAtStep, expected: Tensor
-) -> None:
-    """Draw the head with the highest score at this step, with the expected pattern over it."""
-    part, forward = context.choice.part, moment.forward
-    scores = pattern_score(forward.all_weights(part), expected)
-    layer, head = divmod(int(scores.argmax()), scores.shape[1])
-    name = head_title(history.run.title, part, layer, head)
-    score = fixed(float(scores[layer, head]), 2)
-    st.markdown(f"**Step {moment.step:,}** · {widgets.bold_title(name)} · {score} on the pattern")
-    title = f"{name} at step {moment.step:,}"
-    widgets.draw_map(
-        forward, part, layer, head, f"ghost_{moment.step}", title, LARGE, ghost=expected > 0
-    )
 
 
 def _options(expected: Tensor) -> list[Pattern]:

@@ -112,15 +112,17 @@ def history_of(context: PageContext) -> History | None:
     run = Run(run_of(entry.folder))
     steps, folders = [*snapshots], [*snapshots.values()]
     text, pair = context.choice.text, context.choice.pair
-    last = identity_of(folders[-1])
-
+    last, forward = identity_of(folders[-1]), context.forward
+    tokens = len(forward.source) + len(forward.target)
+    if forward.config.kind == "encoder-decoder":  # it generates its answer, reads it and the last
+        tokens = 3 * (len(forward.source) + longest_answer(context.opened))
     keys = [("pass at a step", text, pair, identity_of(folder), last) for folder in folders]
     passes = measurements(
         context.opened,
         "training_history",
         keys,
         lambda at, _: _pass_at(context.opened, steps[at], folders[at], folders[-1], text, pair),
-        cost=len(steps) * _cost(context.opened, context.forward),
+        cost=len(steps) * tokens * context.opened.model.n_parameters,
         doing="The sentence at every step",
         too_long=TOO_LONG_FOR_SCORES,
     )
@@ -149,18 +151,6 @@ def _pass_at(
     last = run_text(opened_at(opened, newest), text, pair)
     forward = rerun(model, last, last.source, last.target, ())
     return PassAtStep(step, folder, replace(forward, notes=own.notes), own.answer)
-
-
-def _cost(opened: OpenModel, forward: ForwardPass) -> int:
-    """At most this many multiplications for one step.
-
-    An encoder-decoder runs three times: it generates its answer, reads it, and reads the last
-    step's; each may have the greatest length.
-    """
-    tokens = len(forward.source) + len(forward.target)
-    if forward.config.kind == "encoder-decoder":
-        tokens = 3 * (len(forward.source) + longest_answer(opened))
-    return tokens * opened.model.n_parameters
 
 
 def _scores(forward: ForwardPass, part: str, expected: Tensor | None) -> dict[str, Tensor]:
