@@ -121,16 +121,15 @@ def by_layer(tensors: Iterable[TensorSummary], kind: str) -> list[LayerNorms]:
         if place and tensor.kind == kind:
             at = int(place["layer"]), place["part"]
             tables.setdefault(place["stack"], {})[at] = tensor.rms
-    return [_table(stack, cells) for stack, cells in tables.items()]
-
-
-def _table(stack: str, cells: dict[tuple[int, str], float]) -> LayerNorms:
-    parts = tuple(dict.fromkeys(part for _, part in cells))
-    layers = 1 + max(layer for layer, _ in cells)
-    values = torch.full((layers, len(parts)), math.nan, dtype=torch.float64)
-    for (layer, part), rms in cells.items():
-        values[layer, parts.index(part)] = rms
-    return LayerNorms(stack, parts, values)
+    norms = []
+    for stack, cells in tables.items():
+        parts = tuple(dict.fromkeys(part for _, part in cells))
+        layers = 1 + max(layer for layer, _ in cells)
+        values = torch.full((layers, len(parts)), math.nan, dtype=torch.float64)
+        for (layer, part), rms in cells.items():
+            values[layer, parts.index(part)] = rms
+        norms.append(LayerNorms(stack, parts, values))
+    return norms
 
 
 @dataclass(frozen=True, eq=False)

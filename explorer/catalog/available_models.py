@@ -37,7 +37,7 @@ from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
 from models.loading.folder_config import OURS
 from models.loading.gguf_header import GGUF
-from models.loading.inspection import Inspection, check_inspection, inspect_folder
+from models.loading.inspection import check_inspection, inspect_folder
 from models.loading.weight_files import ENDING, model_folder
 
 SHOWN_FIRST = (
@@ -258,7 +258,10 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
         if origin in ("named", "brought", "added"):
             inspection = inspect_folder(folder)
             check_inspection(inspection)
-            _check_numbers(inspection)
+            if inspection.bytes <= NUMBERS_CHECKED:
+                with inspection.weights.open() as read_tensor:
+                    for tensor in inspection.layouts:  # NaN or infinity is a CheckpointError
+                        read_tensor(tensor)
             config, family = inspection.config, inspection.family
     except (CheckpointError, OSError) as error:
         fault = in_a_sentence(error)
@@ -283,15 +286,6 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
         family=family,
         bytes=_bytes(folder),
     )
-
-
-def _check_numbers(inspection: Inspection) -> None:
-    """CheckpointError where weights that are quickly read hold NaN or infinity."""
-    if inspection.bytes > NUMBERS_CHECKED:
-        return
-    with inspection.weights.open() as read_tensor:
-        for name in inspection.layouts:
-            read_tensor(name)
 
 
 def _bytes(folder: Path) -> int:

@@ -329,7 +329,10 @@ def find_upload(name: str, *roots: Path) -> Path | None:
     """
     folder = _upload_folder(name, roots or (uploads_root(), systems_root()))
     if folder is not None:
-        _note_use(folder if folder.name.startswith(UPLOAD) else folder.parent)
+        used = folder if folder.name.startswith(UPLOAD) else folder.parent
+        with suppress(OSError):
+            if used.name.startswith(UPLOAD) and time.time() - used.stat().st_mtime > USED_EVERY:
+                os.utime(used)
     return folder
 
 
@@ -341,9 +344,3 @@ def _upload_folder(name: str, roots: Sequence[Path]) -> Path | None:
         return None
     inside = (folder for root in roots for folder in root.glob(f"{UPLOAD}{digest}/*"))
     return next((folder for folder in inside if folder.name == own), None)
-
-
-def _note_use(folder: Path) -> None:
-    with suppress(OSError):
-        if folder.name.startswith(UPLOAD) and time.time() - folder.stat().st_mtime > USED_EVERY:
-            os.utime(folder)

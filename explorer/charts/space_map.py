@@ -70,7 +70,10 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
         for name, title, ends in zip("xy", titles, ranges, strict=True)
     )
     ends = [path[-1] for path in tokens.paths]
-    labelled = [point for point in _by_priority(tokens, ends) if point.is_finite]
+    others = [end for place, end in enumerate(ends) if place != tokens.chosen]
+    chosen = [] if tokens.chosen is None else [ends[tokens.chosen]]
+    by_priority = [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
+    labelled = [point for point in by_priority if point.is_finite]
     sides = label_sides(labelled, ranges)
     hue = category("place", legend=None)
     by_place = [
@@ -124,7 +127,9 @@ def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str
 
     None where there is no such side; O(n²) in the number of points.
     """
-    marks = [_pixels(point, ranges) for point in points]
+    (left, right), (low, high) = ranges
+    across, up = SIZE[0] / (right - left), SIZE[1] / (high - low)
+    marks = [((point.x - left) * across, (high - point.y) * up) for point in points]
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in marks]
     sides: list[str | None] = []
     for point, mark in zip(points, marks, strict=True):
@@ -149,21 +154,8 @@ def _label_boxes(length: int, x: float, y: float) -> Iterator[tuple[str, Box]]:
             yield side, box
 
 
-def _pixels(point: MapPoint, ranges: Sequence[Range]) -> tuple[float, float]:
-    (left, right), (low, high) = ranges
-    across, up = (point.x - left) / (right - left), (point.y - low) / (high - low)
-    return across * SIZE[0], (1 - up) * SIZE[1]
-
-
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _by_priority(tokens: TokenMap, ends: Sequence[MapPoint]) -> list[MapPoint]:
-    """The chosen token, its neighbours, the other tokens, the other neighbours."""
-    chosen = [] if tokens.chosen is None else [ends[tokens.chosen]]
-    others = [end for place, end in enumerate(ends) if place != tokens.chosen]
-    return [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
 
 
 def _edges(tokens: TokenMap) -> list[dict[str, Any]]:
