@@ -6,7 +6,7 @@ Shapes: h heads, p programs, n lines of t tokens, padding included.
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -29,7 +29,7 @@ from explorer.inference.token_programs import (
     parsed,
     program_map,
 )
-from explorer.system.cooperative import interruptible
+from explorer.system.cooperative import Report, interruptible
 from explorer.tasks import Task
 from explorer.tasks.bundled_text import PLAYS
 from explorer.text import TextError, Token
@@ -51,7 +51,6 @@ SHARES_REPLACED = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 EXAMPLES, PASSAGE = 12, 156
 """Lines of the app, and the most characters of one from a play."""
 NO_LOSS = "This model predicts no next token, so there is no loss to measure."
-Report = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)

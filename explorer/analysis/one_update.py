@@ -69,7 +69,6 @@ class OneUpdate:
         return min(1.0, self.clip / (self.report.grad_norm + 1e-6)) if self.clip else 1.0
 
     def parameters(self) -> list[ParameterUpdate]:
-        """Every parameter, in the order of the model."""
         return [
             ParameterUpdate(
                 name,

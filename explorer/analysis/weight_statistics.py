@@ -55,7 +55,6 @@ class TensorSummary:
 
     @property
     def largest(self) -> float:
-        """The largest absolute value."""
         return max(abs(self.lowest), abs(self.highest))
 
     @property

@@ -25,8 +25,6 @@ CONVERTER, CONVERSION = "SFconvertbot", "Adding `safetensors` variant of this mo
 
 @dataclass(frozen=True)
 class HubFile:
-    """One file of a model on the hub."""
-
     name: str
     url: str
     size: int

@@ -61,8 +61,6 @@ def score_sentence(config: TransformerConfig) -> str:
 
 @dataclass(frozen=True)
 class Guess:
-    """A possible answer, with its probability or value."""
-
     label: str
     score: float
 
@@ -146,7 +144,6 @@ def _behind_mask(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> 
 
 
 def class_names(opened: OpenModel) -> list[str]:
-    """The names of a classifier's classes."""
     named = opened.run.get("classes")
     count = opened.config.n_classes
     if isinstance(named, Sequence) and len(named) == count:

@@ -86,7 +86,6 @@ class Branches:
 
     @property
     def room(self) -> int:
-        """How many more nodes there may be."""
         return MAX_NODES + 1 - len(self.nodes)
 
     @property
@@ -126,7 +125,6 @@ class Branches:
         return tuple(self.nodes[place].token for place in way)
 
     def leaves(self) -> list[int]:
-        """The last nodes of the branches."""
         return [place for place, behind in enumerate(self.children) if place and not behind]
 
     def go_to(self, node: int) -> "Branches":
@@ -169,7 +167,6 @@ class Branches:
         return Branches(actions, len(actions))
 
     def undo(self) -> "Branches":
-        """The branches without the last action or jump."""
         return Branches(self.actions, max(0, self.done - 1))
 
     def redo(self) -> "Branches":

@@ -35,7 +35,6 @@ BYTES_KEPT = 100_000_000
 
 @cache
 def shipped_text(name: str) -> str:
-    """A text that comes with the app."""
     if name == PAPER:
         return " ".join(word for word, times in WORD_COUNTS.items() for _ in range(times))
     if name == TRANSLATION:
