@@ -223,7 +223,6 @@ def run_branches(
 
 
 def _rows_at_once(base: RecordedPass, part: str, widest: int = 0) -> int:
-    """The number of passes in one batch."""
     config = base.model.config
     tokens = base.trace[f"{site(part, 0)}.q"].shape[2] - base.start(part)
     numbers = max(widest, tokens * max(config.d_ff, 4 * config.d_model))

@@ -76,6 +76,11 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
     )
     wrappers = [files.weights.wrapper] if files.weights.wrapper else []
     prefix = "Every name in the files begins with {}, which is left out here."
+    tied = Diagnostic("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
+    if files.tied:
+        stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
+        sentence = f"The unembedding and the token embedding are one matrix, {stored}."
+        tied = Diagnostic("fine", "Tied embeddings", sentence)
     return [
         *(missing or [Diagnostic("fine", "Nothing missing", sound)]),
         *(
@@ -84,7 +89,7 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
         ),
         *_findings(("note", "Names with a prefix", wrappers, prefix)),
         *_findings(("note", "Settings not followed", files.unfollowed, unfollowed)),
-        _tied(files),
+        tied,
     ]
 
 
@@ -116,14 +121,6 @@ def _findings(*checks: tuple[str, str, Sequence[str], str]) -> list[Diagnostic]:
         for level, title, names, sentence in checks
         if names
     ]
-
-
-def _tied(files: Inspection) -> Diagnostic:
-    if files.tied:
-        stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
-        sentence = f"The unembedding and the token embedding are one matrix, {stored}."
-        return Diagnostic("fine", "Tied embeddings", sentence)
-    return Diagnostic("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
 
 
 def type_findings(types: Mapping[str, str]) -> list[Diagnostic]:
@@ -209,12 +206,8 @@ def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> lis
     parameters = dict(model.named_parameters())
     sample = [name for name in _sample(tensors) if name in parameters]
     learned = sum(not looks_random(parameters[name]) for name in interruptible(sample))
-    initial = " and ".join(
-        [
-            *(["every norm gain is exactly 1"] if gains else []),
-            *(["every bias is exactly 0"] if biases else []),
-        ]
-    )
+    kinds = {"every norm gain is exactly 1": gains, "every bias is exactly 0": biases}
+    initial = " and ".join(words for words, tensors_of_kind in kinds.items() if tensors_of_kind)
     if not sample:
         return [Diagnostic("note", "Training not checked", NOTHING_TO_COMPARE)]
     random = f"the singular values of all {len(sample)} sampled matrices are those of random ones"

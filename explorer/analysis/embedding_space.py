@@ -229,7 +229,6 @@ def nearest_by_part(
 
 
 def parts_of(table: Tensor) -> int:
-    """The number of parts of a table."""
     return -(-len(table) // CHUNK)
 
 

@@ -71,7 +71,9 @@ def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
     total = squares = 0.0
     lowest, highest = math.inf, -math.inf
     zeros = finite = 0
-    for numbers in _slices(tensor):
+    for numbers in interruptible(tensor.detach().reshape(-1).split(SLICE)):
+        if numbers.dtype in (torch.float16, torch.bfloat16):
+            numbers = numbers.float()
         finite_numbers = numbers[torch.isfinite(numbers)]
         if finite_numbers.numel() == 0:
             continue
@@ -93,11 +95,6 @@ def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
 def summarized(model: nn.Module) -> Iterator[TensorSummary]:
     """The statistics of every parameter; a tied one appears once."""
     yield from (tensor_summary(name, parameter) for name, parameter in model.named_parameters())
-
-
-def _slices(tensor: Tensor) -> Iterator[Tensor]:
-    for numbers in interruptible(tensor.detach().reshape(-1).split(SLICE)):
-        yield numbers.float() if numbers.dtype in (torch.float16, torch.bfloat16) else numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,6 @@ POSITIONS_IN_WORDS = {
 
 
 def in_short(config: TransformerConfig) -> str:
-    """The config in a few words."""
     return f"{config.kind}, {_layers(config)} × {config.n_heads} heads"
 
 
@@ -115,7 +114,6 @@ def held_out_score(run: Mapping[str, Any]) -> str:
 
 
 def data_attribution(run: Mapping[str, Any]) -> str:
-    """The source of the model's training data."""
     data = run.get("data")
     return str(data.get("attribution") or "") if isinstance(data, Mapping) else ""
 

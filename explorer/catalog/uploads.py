@@ -304,7 +304,6 @@ def list_uploads(root: Path) -> list[StoredUpload]:
 
 
 def delete(root: Path, name: str) -> None:
-    """Delete the upload in this folder for good, if there is one."""
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", name) and (root / name).is_dir():
         with _one_at_a_time(root):
             shutil.rmtree(root / name, ignore_errors=True)

@@ -1,7 +1,7 @@
 """Tokens on two axes, with their paths through the layers and the neighbours of one of them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -127,31 +127,25 @@ def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str
 
     None where there is no such side; O(n²) in the number of points.
     """
-    (left, right), (low, high) = ranges
-    across, up = SIZE[0] / (right - left), SIZE[1] / (high - low)
-    marks = [((point.x - left) * across, (high - point.y) * up) for point in points]
+    (first, last), (low, high) = ranges
+    across, up = SIZE[0] / (last - first), SIZE[1] / (high - low)
+    marks = [((point.x - first) * across, (high - point.y) * up) for point in points]
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in marks]
     sides: list[str | None] = []
     for point, mark in zip(points, marks, strict=True):
-        for side, box in _label_boxes(len(point.token), *mark):
-            if not any(_overlap(box, other) for other in taken):
+        width = CHARACTER * len(point.token)
+        for side, how in SIDES.items():
+            left = mark[0] + how["dx"] - BEFORE_LABEL[how["align"]] * width
+            middle = mark[1] + how["dy"]
+            box = (left, middle - LINE / 2, left + width, middle + LINE / 2)
+            is_inside = min(box) >= 0 and box[2] <= SIZE[0] and box[3] <= SIZE[1]
+            if is_inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 sides.append(side)
                 break
         else:
             sides.append(None)
     return sides
-
-
-def _label_boxes(length: int, x: float, y: float) -> Iterator[tuple[str, Box]]:
-    """Where the label would be on each side, if that is within the axes."""
-    width = CHARACTER * length
-    for side, how in SIDES.items():
-        left = x + how["dx"] - BEFORE_LABEL[how["align"]] * width
-        middle = y + how["dy"]
-        box = (left, middle - LINE / 2, left + width, middle + LINE / 2)
-        if box[0] >= 0 and box[1] >= 0 and box[2] <= SIZE[0] and box[3] <= SIZE[1]:
-            yield side, box
 
 
 def _overlap(one: Box, other: Box) -> bool:

@@ -76,7 +76,6 @@ class Answer:
 
 
 def masks_in(opened: OpenModel, tokens: Sequence[Token]) -> list[int]:
-    """The positions of the mask token, for a masked language model."""
     if opened.config.head != "masked-language-model":
         return []
     return [i for i, token in enumerate(tokens) if token.id == opened.tokenizer.mask_id]
@@ -152,7 +151,6 @@ def class_names(opened: OpenModel) -> list[str]:
 
 
 def option_name(opened: OpenModel, index: int) -> str:
-    """The name of an output: a token, or a class."""
     if opened.config.head == "classifier":
         return class_names(opened)[index]
     return candidate_text(opened.tokenizer.label(index))

@@ -96,11 +96,9 @@ class Branches:
 
     @property
     def before(self) -> "Branches":
-        """The branches before the last action."""
         return Branches(self.actions[: self.done - 1], self.done - 1)
 
     def nodes_to(self, node: int) -> list[int]:
-        """The nodes from the first token to this one."""
         nodes, ancestors = self.nodes, list[int]()
         while node > 0:
             ancestors.append(node)
