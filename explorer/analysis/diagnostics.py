@@ -171,24 +171,17 @@ def value_findings(tensors: Sequence[TensorSummary]) -> list[Diagnostic]:
 
 def dead_head_findings(model: nn.Module) -> list[Diagnostic]:
     """Heads that write nothing: their slice of the output projection is all zeros."""
-    dead = [
-        f"{name}, head {head}"
-        for name, module in model.named_modules()
-        for head in _dead_heads(module)
-    ]
+    dead = []
+    for name, module in model.named_modules():
+        projection, width = getattr(module, "o_proj", None), getattr(module, "d_head", 0)
+        if isinstance(projection, nn.Linear) and isinstance(width, int) and width > 0:
+            alive = projection.weight.detach().any(dim=0).unflatten(0, (-1, width)).any(dim=1)
+            dead += [f"{name}, head {head}" for head in (~alive).nonzero()[:, 0].tolist()]
     if not dead:
         sentence = "The output projection of every head has weights other than zero."
         return [Diagnostic("fine", "No dead heads", sentence)]
     sentence = f"The output projection is all zero in {_named(dead)}: the head has no effect."
     return [Diagnostic("warning", "Dead heads", sentence)]
-
-
-def _dead_heads(module: nn.Module) -> list[int]:
-    projection, width = getattr(module, "o_proj", None), getattr(module, "d_head", 0)
-    if not isinstance(projection, nn.Linear) or not isinstance(width, int) or width < 1:
-        return []
-    alive = projection.weight.detach().any(dim=0).unflatten(0, (-1, width)).any(dim=1)
-    return [head for head, lives in enumerate(alive.tolist()) if not lives]
 
 
 def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> list[Diagnostic]:

@@ -102,19 +102,13 @@ def end_all() -> None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it has started. The lock is free, so others can ask its state."""
-    _send(process)
-    try:
-        process.wait(ENDS_WITHIN)
-    except subprocess.TimeoutExpired:
-        _send(process, at_once=True)
-        process.wait()
-
-
-def _send(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
-    """Send its group the signal to end, unless it has ended."""
-    with suppress(ProcessLookupError):
-        if process.poll() is None:
-            operating_system.end_group(process, at_once=at_once)
+    for at_once, patience in ((False, ENDS_WITHIN), (True, None)):
+        with suppress(ProcessLookupError):
+            if process.poll() is None:
+                operating_system.end_group(process, at_once=at_once)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            return
 
 
 def state_of(model: PretrainedModel) -> DownloadState:
