@@ -66,10 +66,8 @@ def fetch_from_hub(hub_id: str) -> Path:
     except Exception as error:  # of whatever library the hub's own is built on
         if folder := cached_folder(hub_id):
             return folder
-        fault = (
-            f"There is no folder {hub_id}, {why_not(error)}, and its cache on this machine does "
-        )
-        fault += "not contain it."
+        fault = f"There is no folder {hub_id}, {why_not(error)}, and its cache on this machine "
+        fault += "does not contain it."
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             fault = f"There is not enough disk space for {hub_id}; free some and try again."
         elif isinstance(error, RepositoryNotFoundError):

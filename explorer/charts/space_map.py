@@ -75,6 +75,12 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
     by_priority = [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
     labelled = [point for point in by_priority if point.is_finite]
     sides = label_sides(labelled, ranges)
+    edges = [
+        {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}
+        for start in chosen
+        for end in tokens.near[: tokens.n_edges]
+        if start.is_finite and end.is_finite
+    ]
     hue = category("place", legend=None)
     by_place = [
         [{**row, "place": str(place), "step": step} for step, row in enumerate(_rows(path))]
@@ -90,7 +96,7 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
     ring: Spec = {"type": "point", "size": 34, "color": MIDDLE, "opacity": 1}
     layers = [
         layer(dot, _rows(tokens.vocabulary), **here),
-        layer({"type": "rule", "opacity": 0.8}, _edges(tokens), x=x, y=y, **EDGE),
+        layer({"type": "rule", "opacity": 0.8}, edges, x=x, y=y, **EDGE),
         layer(
             {"type": "line", "strokeWidth": 1.5, "opacity": 0.6, "point": {"size": 12}},
             [row for rows in by_place for row in rows],
@@ -150,17 +156,6 @@ def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str
 
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _edges(tokens: TokenMap) -> list[dict[str, Any]]:
-    if tokens.chosen is None or not tokens.paths[tokens.chosen][-1].is_finite:
-        return []
-    start = tokens.paths[tokens.chosen][-1]
-    return [
-        {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}
-        for end in tokens.near[: tokens.n_edges]
-        if end.is_finite
-    ]
 
 
 def _rows(points: Sequence[MapPoint]) -> list[dict[str, Any]]:
