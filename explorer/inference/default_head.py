@@ -19,20 +19,20 @@ def default_head(opened: OpenModel) -> tuple[str, int, int]:
     The head that the model's record names, or the one closest to the task's expected pattern;
     without a pattern, the head with the largest weights.
     """
+    return cached(opened, "default head", lambda: _find_default(opened))
 
-    def find() -> tuple[str, int, int]:
-        if head := _head_of_record(opened):
-            return head
-        part = parts(opened.config)[-1]
-        try:
-            forward = run_text(opened, opened.example)
-            if expected := _pattern_scores(opened, forward):
-                return expected.part, expected.layer, int(expected.scores.argmax())
-            return _most_decided(forward, part)
-        except (ForwardPassError, ValueError):
-            return part.name, 0, 0
 
-    return cached(opened, "default head", find)
+def _find_default(opened: OpenModel) -> tuple[str, int, int]:
+    if head := _head_of_record(opened):
+        return head
+    part = parts(opened.config)[-1]
+    try:
+        forward = run_text(opened, opened.example)
+        if expected := _pattern_scores(opened, forward):
+            return expected.part, expected.layer, int(expected.scores.argmax())
+        return _most_decided(forward, part)
+    except (ForwardPassError, ValueError):
+        return part.name, 0, 0
 
 
 def _head_of_record(opened: OpenModel) -> tuple[str, int, int] | None:
