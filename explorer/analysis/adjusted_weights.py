@@ -5,7 +5,7 @@ order: keys hidden, weighted by value norms, heads combined, words merged, rows 
 sentences picked. Shapes: h heads, q queries, k keys, D model width.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
@@ -22,6 +22,7 @@ from explorer.analysis.word_groups import (
     sum_groups,
 )
 from explorer.inference.forward_pass import ForwardPass
+from explorer.system.cooperative import Report
 from explorer.text import Token
 
 ALL = "All"
@@ -75,7 +76,6 @@ class AdjustedWeights:
     hidden: tuple[int, ...] = ()
 
     def with_notes(self, *notes: str) -> "AdjustedWeights":
-        """The same weights with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
@@ -85,7 +85,7 @@ def adjust_head(
     layer: int,
     head: int,
     options: DisplayOptions,
-    report: Callable[[float], None] | None = None,
+    report: Report | None = None,
 ) -> "AdjustedWeights":
     """One matrix (rows, columns): of this head, or of the heads of one or all layers combined.
 
@@ -122,9 +122,6 @@ def adjust_heads(
     removed = torch.stack([lost for _, lost in by_head]).mean(0)
     values = torch.stack([values for values, _ in by_head])
     return _finished(forward, part, [layer], options, values, removed)
-
-
-# ---- tensors -----------------------------------------------------------------------------
 
 
 def hide_keys(weights: Tensor, keys: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -180,9 +177,6 @@ def merge_words(
     seeing = (summed != 0).any(-1, keepdim=True).to(summed.dtype)
     count = sum_groups(seeing, row_groups, -2)
     return sum_groups(summed, row_groups, -2) / count.clamp_min(1)
-
-
-# ---- one option after another --------------------------------------------------------------
 
 
 def _hidden_and_weighted(

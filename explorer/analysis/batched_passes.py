@@ -18,6 +18,7 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.pass_budget import PassShape, SteppingTap, room_for
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.model_inputs import ids_of
+from explorer.system.cooperative import Report
 from models import Transformer
 from models.block import Block, StackContext
 from models.cache import LayerCache
@@ -203,7 +204,7 @@ def run_branches(
     count: int,
     edit_of: Callable[[range], Edit],
     widest: int = 0,
-    report: Callable[[float], None] = lambda done: None,
+    report: Report = lambda done: None,
 ) -> Tensor:
     """Logits (count, options) of `count` passes that branch off at this layer.
 
@@ -222,7 +223,6 @@ def run_branches(
 
 
 def _rows_at_once(base: RecordedPass, part: str, widest: int = 0) -> int:
-    """The number of passes in one batch."""
     config = base.model.config
     tokens = base.trace[f"{site(part, 0)}.q"].shape[2] - base.start(part)
     numbers = max(widest, tokens * max(config.d_ff, 4 * config.d_model))

@@ -19,7 +19,6 @@ from explorer.analysis.forward_pass.stage import Stage, symbol_of
 from explorer.analysis.forward_pass.stage_cut import row_stack
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.inference.forward_pass import ForwardPass
-from models import TransformerConfig
 
 LEFT_OUT = ("products", "concat")
 ENTERS = "Encoder output", "Residual stream"
@@ -88,7 +87,11 @@ def block_inside(forward: ForwardPass, stack: str, layer: int) -> BlockInside:
     own = [stage for stage in own if stage.kind not in LEFT_OUT]
     reads = {stage.name: _reads(stage, every) for stage in own}
     outside = [name for names in reads.values() for name in names if name not in reads]
-    stages = _in_order([every[name] for name in dict.fromkeys(outside)], own)
+    inputs = [every[name] for name in dict.fromkeys(outside)]
+    before = [stage for stage in inputs if stage.stack == stack]
+    memory = [stage for stage in inputs if stage.stack != stack]
+    at = next((at for at, stage in enumerate(own) if stage.branch == "cross_attn"), 0)
+    stages = [*before, *own[:at], *memory, *own[at:]]  # the memory where it is first read
     columns = _columns(stages)
     cells = _cells(forward, stack, layer, stages)
     parts = [
@@ -120,15 +123,6 @@ def _reads(stage: Stage, every: Mapping[str, Stage]) -> tuple[str, ...]:
         elif source.kind != "tokens":
             names.append(name)
     return tuple(dict.fromkeys(names))
-
-
-def _in_order(inputs: list[Stage], own: list[Stage]) -> list[Stage]:
-    """The parts in order; inputs from another stack come before the first part that reads them."""
-    stream = [stage for stage in inputs if stage.stack == own[0].stack]
-    memory = [stage for stage in inputs if stage not in stream]
-    first = [at for at, stage in enumerate(own) if stage.branch == "cross_attn"][:1]
-    at = first[0] if first else 0
-    return [*stream, *own[:at], *memory, *own[at:]]
 
 
 def _columns(stages: list[Stage]) -> dict[str, int]:
@@ -170,7 +164,9 @@ def _cells(
         values.by_name.update(shared)
         for stage in stages:
             pictures = pictures_of[stage.name]
-            count = _heads_of(stage, config)
+            count = 1
+            if stage.per_head:
+                count = config.kv_heads if "kv heads" in stage.shapes[-1] else config.n_heads
             if pictures and values.head_of(count) < len(pictures):
                 continue  # this head shares keys and values that are there already
             whole = values[stage.name].detach().float()
@@ -179,12 +175,6 @@ def _cells(
             pooled[stage.name] = _pooling(stage, whole, count)
             pictures.append(largest(whole, *pooled[stage.name]))
     return {name: (torch.stack(pictures), pooled[name]) for name, pictures in pictures_of.items()}
-
-
-def _heads_of(stage: Stage, config: TransformerConfig) -> int:
-    if not stage.per_head:
-        return 1
-    return config.kv_heads if "kv heads" in stage.shapes[-1] else config.n_heads
 
 
 def _pooling(stage: Stage, whole: Tensor, heads: int) -> tuple[int, int]:

@@ -91,22 +91,16 @@ class _CircuitTap(RecordingTap):
         self._done = [0]
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        site = self._prefix + name
-        if site in self._base.wiring.writers:
-            self._collect(site, value)
-        return self._read(site, value) if site in self._rows else value
-
-    def _collect(self, site: str, value: Tensor) -> None:
-        """Add what is written here, minus the same of the corrupted pass."""
-        base, first = self._base, self._done[0]
-        value = value if value.dim() == 4 else value[:, None]
-        value = writes_at(base.contrast.model, base.wiring, site, value)
-        rows = slice(first, first + value.shape[1])
-        self._differences[:, rows] = (value - base.writes[rows]).flatten(2)
-        self._done[0] = rows.stop
-
-    def _read(self, site: str, value: Tensor) -> Tensor:
-        base, count = self._base, self._done[0]
+        site, base = self._prefix + name, self._base
+        if site in base.wiring.writers:  # what is written here, minus that of the corrupted pass
+            write = value if value.dim() == 4 else value[:, None]
+            write = writes_at(base.contrast.model, base.wiring, site, write)
+            rows = slice(self._done[0], self._done[0] + write.shape[1])
+            self._differences[:, rows] = (write - base.writes[rows]).flatten(2)
+            self._done[0] = rows.stop
+        if site not in self._rows:
+            return value
+        count = self._done[0]
         keep = self._keep[:, self._rows[site], :count].to(value.dtype)
         carried = (keep @ self._differences[:, :count]).unflatten(-1, base.writes.shape[1:])
         corrupted = base.reads[site]

@@ -32,7 +32,6 @@ Outcome = Callable[[Tensor], Tensor]
 
 
 def metric_in_words(metric: str) -> str:
-    """The name of a metric inside a sentence."""
     return metric if metric == KL else metric.lower()
 
 

@@ -76,6 +76,11 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
     )
     wrappers = [files.weights.wrapper] if files.weights.wrapper else []
     prefix = "Every name in the files begins with {}, which is left out here."
+    tied = Diagnostic("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
+    if files.tied:
+        stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
+        sentence = f"The unembedding and the token embedding are one matrix, {stored}."
+        tied = Diagnostic("fine", "Tied embeddings", sentence)
     return [
         *(missing or [Diagnostic("fine", "Nothing missing", sound)]),
         *(
@@ -84,7 +89,7 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
         ),
         *_findings(("note", "Names with a prefix", wrappers, prefix)),
         *_findings(("note", "Settings not followed", files.unfollowed, unfollowed)),
-        _tied(files),
+        tied,
     ]
 
 
@@ -116,14 +121,6 @@ def _findings(*checks: tuple[str, str, Sequence[str], str]) -> list[Diagnostic]:
         for level, title, names, sentence in checks
         if names
     ]
-
-
-def _tied(files: Inspection) -> Diagnostic:
-    if files.tied:
-        stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
-        sentence = f"The unembedding and the token embedding are one matrix, {stored}."
-        return Diagnostic("fine", "Tied embeddings", sentence)
-    return Diagnostic("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
 
 
 def type_findings(types: Mapping[str, str]) -> list[Diagnostic]:
@@ -174,24 +171,17 @@ def value_findings(tensors: Sequence[TensorSummary]) -> list[Diagnostic]:
 
 def dead_head_findings(model: nn.Module) -> list[Diagnostic]:
     """Heads that write nothing: their slice of the output projection is all zeros."""
-    dead = [
-        f"{name}, head {head}"
-        for name, module in model.named_modules()
-        for head in _dead_heads(module)
-    ]
+    dead = []
+    for name, module in model.named_modules():
+        projection, width = getattr(module, "o_proj", None), getattr(module, "d_head", 0)
+        if isinstance(projection, nn.Linear) and isinstance(width, int) and width > 0:
+            alive = projection.weight.detach().any(dim=0).unflatten(0, (-1, width)).any(dim=1)
+            dead += [f"{name}, head {head}" for head in (~alive).nonzero()[:, 0].tolist()]
     if not dead:
         sentence = "The output projection of every head has weights other than zero."
         return [Diagnostic("fine", "No dead heads", sentence)]
     sentence = f"The output projection is all zero in {_named(dead)}: the head has no effect."
     return [Diagnostic("warning", "Dead heads", sentence)]
-
-
-def _dead_heads(module: nn.Module) -> list[int]:
-    projection, width = getattr(module, "o_proj", None), getattr(module, "d_head", 0)
-    if not isinstance(projection, nn.Linear) or not isinstance(width, int) or width < 1:
-        return []
-    alive = projection.weight.detach().any(dim=0).unflatten(0, (-1, width)).any(dim=1)
-    return [head for head, lives in enumerate(alive.tolist()) if not lives]
 
 
 def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> list[Diagnostic]:
@@ -209,12 +199,8 @@ def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> lis
     parameters = dict(model.named_parameters())
     sample = [name for name in _sample(tensors) if name in parameters]
     learned = sum(not looks_random(parameters[name]) for name in interruptible(sample))
-    initial = " and ".join(
-        [
-            *(["every norm gain is exactly 1"] if gains else []),
-            *(["every bias is exactly 0"] if biases else []),
-        ]
-    )
+    kinds = {"every norm gain is exactly 1": gains, "every bias is exactly 0": biases}
+    initial = " and ".join(words for words, tensors_of_kind in kinds.items() if tensors_of_kind)
     if not sample:
         return [Diagnostic("note", "Training not checked", NOTHING_TO_COMPARE)]
     random = f"the singular values of all {len(sample)} sampled matrices are those of random ones"

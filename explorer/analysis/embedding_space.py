@@ -161,7 +161,6 @@ def unembedding(model: Transformer) -> Tensor | None:
 
 
 def is_tied(model: Transformer) -> bool:
-    """Whether the unembedding is the token embedding."""
     return isinstance(model.head, LanguageModelHead) and model.head.weight is None
 
 
@@ -230,7 +229,6 @@ def nearest_by_part(
 
 
 def parts_of(table: Tensor) -> int:
-    """The number of parts of a table."""
     return -(-len(table) // CHUNK)
 
 

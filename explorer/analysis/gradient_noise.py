@@ -52,23 +52,23 @@ def gradients(
 
 def noise_scale(gradients: Sequence[Tensor], batch_size: int) -> NoiseScale:
     """The scale from gradients (parameters,), each of `batch_size` examples. Cost: their sum."""
-    squared, trace = _estimates(gradients, batch_size)
+    squared, trace, scale = _estimates(gradients, batch_size)
     size = len(gradients) // GROUPS
     groups = [gradients[at * size : (at + 1) * size] for at in range(GROUPS)]
-    scales = [_scale(*_estimates(group, batch_size)) for group in groups if len(group) > 1]
+    scales = [_estimates(group, batch_size)[2] for group in groups if len(group) > 1]
     return NoiseScale(
         len(gradients),
         batch_size,
         squared,
         trace,
-        _scale(squared, trace),
+        scale,
         min(scales, default=math.nan),
         max(scales, default=math.nan),
     )
 
 
-def _estimates(gradients: Sequence[Tensor], small: int) -> tuple[float, float]:
-    """‖G‖² and trace(Σ), from the mean of the squared norms and the squared norm of the mean."""
+def _estimates(gradients: Sequence[Tensor], small: int) -> tuple[float, float, float]:
+    """‖G‖², trace(Σ), scale: by the mean of the squared norms and the squared norm of the mean."""
     large = small * len(gradients)
     mean = gradients[0].double()  # summed one by one: a stack would need three times the memory
     for gradient in gradients[1:]:
@@ -79,8 +79,4 @@ def _estimates(gradients: Sequence[Tensor], small: int) -> tuple[float, float]:
     of_large = float(mean.square().sum())
     squared = (large * of_large - small * of_small) / (large - small)
     trace = (of_small - of_large) / (1 / small - 1 / large)
-    return squared, trace
-
-
-def _scale(squared: float, trace: float) -> float:
-    return trace / squared if squared > 0 else math.nan
+    return squared, trace, trace / squared if squared > 0 else math.nan

@@ -252,7 +252,11 @@ def metrics_of_heads(
     heads, over = HeadRows(weights, visible, special), counted_rows(visible, cells)
     metrics = {}
     for name, metric in METRICS.items():
-        values = _on(weights, cells[name]) if name in cells else None
+        values = None
+        if name in cells:
+            rows, columns = cells[name]
+            nothing = weights.new_zeros(weights.shape[:2])
+            values = nothing.index_add(1, rows, weights[:, rows, columns])  # (h, q)
         if metric.of is not None and (same_text or not metric.in_one_text):
             values = metric.of(heads)
         metrics[name] = weights.new_full(weights.shape[:1], math.nan)
@@ -283,13 +287,6 @@ def pattern_cells(
         for name, metric in METRICS.items()
         if metric.cells is not None and (same_text or not metric.in_one_text)
     }
-
-
-def _on(weights: Tensor, cells: Tensor) -> Tensor:
-    """The weight (h, q, k) of each row on these cells (2, n): (h, q)."""
-    rows, columns = cells
-    nothing = weights.new_zeros(weights.shape[:2])
-    return nothing.index_add(1, rows, weights[:, rows, columns])
 
 
 def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:

@@ -7,7 +7,7 @@ Shapes: h heads, p programs, n lines of t tokens, padding included, c cells of a
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from explorer.inference.token_programs import (
     mixture_words,
     program_map,
 )
-from explorer.system.cooperative import interruptible
+from explorer.system.cooperative import Report, interruptible
 from explorer.tasks import Task
 from explorer.tasks.bundled_text import PLAYS
 from explorer.text import TextError

@@ -94,12 +94,8 @@ def similarity_order(distance: Tensor) -> list[int]:
         between[first] = between[:, first] = mean
         between[second] = between[:, second] = math.inf
         between[first, first] = math.inf
-        groups[first] = _meeting(groups[first], groups.pop(second), apart_at)
+        left, right = groups[first], groups.pop(second)
+        turns = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
+        ends = min(turns, key=lambda turn: apart_at[turn[0][-1]][turn[1][0]])
+        groups[first] = ends[0] + ends[1]
     return next(iter(groups.values()), [])
-
-
-def _meeting(left: list[int], right: list[int], apart_at: list[list[float]]) -> list[int]:
-    """Both groups in a row, in the directions in which the most similar ends meet."""
-    turns = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
-    best = min(turns, key=lambda turn: apart_at[turn[0][-1]][turn[1][0]])
-    return best[0] + best[1]

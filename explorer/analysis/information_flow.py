@@ -84,7 +84,6 @@ def cached_flow(opened: OpenModel, forward: ForwardPass) -> InformationFlow:
 
 
 def has_flow(opened: OpenModel, forward: ForwardPass) -> bool:
-    """Whether the shares of this pass are in the cache."""
     return is_cached(opened, ("information flow", *forward.key))
 
 

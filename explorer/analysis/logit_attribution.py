@@ -149,20 +149,15 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
     no_mlp = embedded["token"].new_zeros(())
     feed_forward = torch.stack([terms.get((n, "mlp"), no_mlp).sum() for n in range(count)])
     embedding = {name: float(terms[EMBEDDED, name].sum()) for name in embedded}
-    logit = _in_pass(forward, place, option)
+    output, logit = forward.trace.output[forward.row], None
+    if not has_words(forward.config):
+        logit = float(output[option])
+    elif place in (scored := range(len(forward.last_stack_tokens))[forward.trace.read_at]):
+        logit = float(output[scored.index(place), option])
     again = float(logits_at(forward.trace, place, forward.row)[option]) if logit is None else logit
     return Contributions(
         heads, feed_forward, embedding, float(constant), again, in_pass=logit is not None
     )
-
-
-def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
-    """The logit of the pass; None at a position without logits."""
-    output = forward.trace.output[forward.row]
-    if not has_words(forward.config):
-        return float(output[option])
-    scored = range(len(forward.last_stack_tokens))[forward.trace.read_at]
-    return float(output[scored.index(place), option]) if place in scored else None
 
 
 def positions_read(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,6 @@ Source: Is Attention Interpretable? (Serrano and Smith 2019), section 3; the ran
 their control.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +15,7 @@ from explorer.analysis.batch_edits import KeepCells
 from explorer.analysis.batched_passes import MOST, RecordedPass, multiplications, run_branches
 from explorer.analysis.output_change import divergence, logits_at
 from explorer.catalog.attention_parts import site
+from explorer.system.cooperative import Report
 from models.interventions import Edit
 
 DRAWS = 8
@@ -68,7 +68,7 @@ def faithfulness(
     head: int | None,
     seed: int = 0,
     draws: int = DRAWS,
-    report: Callable[[float], None] = lambda done: None,
+    report: Report = lambda done: None,
 ) -> Faithfulness:
     """The effect at one position of cutting more and more edges of a head (None: of the layer).
 

@@ -37,7 +37,13 @@ def summary_of(
     cells = "another cell has" if others == 1 else f"{others:,} other cells have"
     too = f", which {cells} too" if others else ""
     masked, first = int((~allowed[is_choosing, 0]).sum()), named_at(columns, 0)
-    on_first_key = _on_first_key(chosen, masked, first, of_rows)
+    on_first_key = f"{first}, the first key, is masked in {of_rows}."
+    if masked < len(chosen):
+        share = three(100 * float(chosen[:, 0].sum() / chosen.sum()))
+        masking = f", {masked:,} of which mask{'s' if masked == 1 else ''} it" if masked else ""
+        on_first_key = (
+            f"{first}, the first key, gets {share} % of the weight of {of_rows}{masking}."
+        )
     return f"{sentence}, the largest weight{where}{too}. {on_first_key}"
 
 
@@ -63,12 +69,3 @@ def head_of_cell(weights: Tensor, allowed: Tensor, query: int, key: int) -> str:
         f"{three(float(column[layer, head, query]))}, against {three(float(means[layer, head]))} "
         "from its other queries to the same key on average."
     )
-
-
-def _on_first_key(chosen: Tensor, masked: int, first: str, of_rows: str) -> str:
-    """The share of all weight on the key in column 0, which `masked` rows mask."""
-    if masked == len(chosen):
-        return f"{first}, the first key, is masked in {of_rows}."
-    share = three(100 * float(chosen[:, 0].sum() / chosen.sum()))
-    masking = f", {masked:,} of which mask{'s' if masked == 1 else ''} it" if masked else ""
-    return f"{first}, the first key, gets {share} % of the weight of {of_rows}{masking}."

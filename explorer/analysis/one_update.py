@@ -69,7 +69,6 @@ class OneUpdate:
         return min(1.0, self.clip / (self.report.grad_norm + 1e-6)) if self.clip else 1.0
 
     def parameters(self) -> list[ParameterUpdate]:
-        """Every parameter, in the order of the model."""
         return [
             ParameterUpdate(
                 name,
@@ -133,17 +132,12 @@ def take_apart(
     losses = token_losses(torch.cat(logits), batch.labels.to(device), config.label_smoothing)
     after = {name: parameter.detach().clone() for name, parameter in parameters.items()}
     with torch.no_grad(), seeded(config.seed, step, device):
-        loss_after = _loss(model, batch.to(device), config)
+        of_parts = []  # part by part and in its precision, as the training computes it
+        for part in batch.to(device).parts(config.accumulation):
+            with in_precision(config.precision, device):
+                of_parts.append(batch_loss(model, part, config.label_smoothing, batch.n_labels))
+        loss_after = float(torch.stack(of_parts).sum())
     return OneUpdate(step, report, batch, losses, loss_after, before, gradients, after, config.clip)
-
-
-def _loss(model: nn.Module, batch: Batch, config: TrainConfig) -> float:
-    """The loss as the training computes it, part by part and in its precision."""
-    losses = []
-    for part in batch.parts(config.accumulation):
-        with in_precision(config.precision, batch.labels.device):
-            losses.append(batch_loss(model, part, config.label_smoothing, batch.n_labels))
-    return float(torch.stack(losses).sum())
 
 
 def token_losses(logits: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:

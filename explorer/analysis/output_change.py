@@ -92,10 +92,7 @@ def likeliest(before: Tensor, after: Tensor, most: int = 6) -> list[int]:
 
 
 def over_text(
-    before: Trace,
-    after: Trace,
-    predicted: tuple[Tensor, Tensor],
-    first: tuple[int, int] = (0, 0),
+    before: Trace, after: Trace, predicted: tuple[Tensor, Tensor], first: tuple[int, int] = (0, 0)
 ) -> ChangeOverText:
     """KL and loss over all positions of one text. Time grows with tokens × vocabulary.
 

@@ -158,12 +158,10 @@ class QueryKeyPair:
 
     @property
     def allowed(self) -> bool:
-        """Whether the query may attend to the key."""
         return bool(self.mask[self.key])
 
     @property
     def visible_keys(self) -> int:
-        """The number of keys that the query may attend to."""
         return int(self.mask.sum())
 
     @property
@@ -172,7 +170,6 @@ class QueryKeyPair:
 
     @property
     def dot(self) -> float:
-        """q·k, the sum of the products."""
         return float(self.products.sum())
 
     @property

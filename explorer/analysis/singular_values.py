@@ -6,13 +6,13 @@ the fluctuations around it. Larger singular values come from training.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.system.cooperative import Report
 from explorer.system.limits import SINGULAR_SIDE
 
 DECOMPOSED = 2_500_000_000
@@ -65,9 +65,7 @@ class SingularValues:
         return min(int((cumulative < share).sum()) + 1, len(squares))
 
 
-def singular_values_of(
-    matrix: Tensor, report: Callable[[float], None] | None = None
-) -> SingularValues:
+def singular_values_of(matrix: Tensor, report: Report | None = None) -> SingularValues:
     """The singular values, by the method that the size allows; SingularValuesError without one.
 
     `report` is called with the share that is done, where it takes long.
@@ -102,7 +100,7 @@ def singular_values_of(
     return SingularValues(values, (rows, columns), rms, method)
 
 
-def _from_product(matrix: Tensor, report: Callable[[float], None] | None = None) -> Tensor:
+def _from_product(matrix: Tensor, report: Report | None = None) -> Tensor:
     """Roots of the eigenvalues of the smaller of W Wᵀ and Wᵀ W, summed slice by slice."""
     tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.mT
     width = tall.shape[1]

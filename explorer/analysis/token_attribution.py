@@ -27,6 +27,7 @@ from explorer.catalog.pass_budget import PassShape, pass_size
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of, record, segments_of
+from explorer.system.cooperative import Report
 from models.gradients import gradients
 from models.interventions import Replace
 
@@ -35,8 +36,6 @@ GRADIENT, INTEGRATED = "gradient × input", "integrated gradients"
 METHODS, STEPS, DRAWS, MOST_POINTS = 5, 64, 8, 12
 BYTES_HELD = 64_000_000
 """The most memory for the points of one batch."""
-
-Report = Callable[[float], None]
 
 
 class AttributionError(ValueError):

@@ -61,7 +61,8 @@ def weight_changes(first: Transformer, second: Transformer) -> WeightChanges:
     for name in {**ours, **theirs}:
         before, after = ours.get(name), theirs.get(name)
         if before is None or after is None or before.shape != after.shape:
-            unpaired.append(UnpairedMatrix(name, _shape(before), _shape(after)))
+            shapes = (None if one is None else tuple(one.shape) for one in (before, after))
+            unpaired.append(UnpairedMatrix(name, *shapes))
             continue
         compared += 1
         if torch.equal(before, after):
@@ -98,7 +99,3 @@ def _matrices(model: Transformer) -> Mapping[str, Tensor]:
         for name, weight in model.named_parameters()
         if weight.dim() == 2
     }
-
-
-def _shape(matrix: Tensor | None) -> Shape | None:
-    return None if matrix is None else tuple(matrix.shape)

@@ -7,7 +7,7 @@ even distances in its order. Shapes: L layers, h heads, n visible cells of all l
 Source: HeadVis (transformer-circuits.pub/2026/headvis).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,7 +18,7 @@ from explorer.analysis.circuits.top_lines import OF_TASK, built_in_lines
 from explorer.catalog.model_descriptions import data_attribution
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError, encode_text, run_batch_uncached
-from explorer.system.cooperative import interruptible
+from explorer.system.cooperative import Report, interruptible
 from explorer.tasks.bundled_text import PLAYS, REVIEWS
 from explorer.tasks.own_data import read_pairs
 
@@ -89,10 +89,7 @@ def readable_lines(
 
 
 def weight_deciles(
-    opened: OpenModel,
-    part: str,
-    lines: Sequence[str],
-    report: Callable[[float], None] = lambda _: None,
+    opened: OpenModel, part: str, lines: Sequence[str], report: Report = lambda _: None
 ) -> WeightDeciles:
     """The deciles of all heads of this kind of attention.
 

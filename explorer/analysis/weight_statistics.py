@@ -55,7 +55,6 @@ class TensorSummary:
 
     @property
     def largest(self) -> float:
-        """The largest absolute value."""
         return max(abs(self.lowest), abs(self.highest))
 
     @property
@@ -72,7 +71,9 @@ def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
     total = squares = 0.0
     lowest, highest = math.inf, -math.inf
     zeros = finite = 0
-    for numbers in _slices(tensor):
+    for numbers in interruptible(tensor.detach().reshape(-1).split(SLICE)):
+        if numbers.dtype in (torch.float16, torch.bfloat16):
+            numbers = numbers.float()
         finite_numbers = numbers[torch.isfinite(numbers)]
         if finite_numbers.numel() == 0:
             continue
@@ -96,11 +97,6 @@ def summarized(model: nn.Module) -> Iterator[TensorSummary]:
     yield from (tensor_summary(name, parameter) for name, parameter in model.named_parameters())
 
 
-def _slices(tensor: Tensor) -> Iterator[Tensor]:
-    for numbers in interruptible(tensor.detach().reshape(-1).split(SLICE)):
-        yield numbers.float() if numbers.dtype in (torch.float16, torch.bfloat16) else numbers
-
-
 @dataclass(frozen=True, eq=False)
 class LayerNorms:
     """The root mean square of every part of every layer of one stack.
@@ -121,16 +117,15 @@ def by_layer(tensors: Iterable[TensorSummary], kind: str) -> list[LayerNorms]:
         if place and tensor.kind == kind:
             at = int(place["layer"]), place["part"]
             tables.setdefault(place["stack"], {})[at] = tensor.rms
-    return [_table(stack, cells) for stack, cells in tables.items()]
-
-
-def _table(stack: str, cells: dict[tuple[int, str], float]) -> LayerNorms:
-    parts = tuple(dict.fromkeys(part for _, part in cells))
-    layers = 1 + max(layer for layer, _ in cells)
-    values = torch.full((layers, len(parts)), math.nan, dtype=torch.float64)
-    for (layer, part), rms in cells.items():
-        values[layer, parts.index(part)] = rms
-    return LayerNorms(stack, parts, values)
+    norms = []
+    for stack, cells in tables.items():
+        parts = tuple(dict.fromkeys(part for _, part in cells))
+        layers = 1 + max(layer for layer, _ in cells)
+        values = torch.full((layers, len(parts)), math.nan, dtype=torch.float64)
+        for (layer, part), rms in cells.items():
+            values[layer, parts.index(part)] = rms
+        norms.append(LayerNorms(stack, parts, values))
+    return norms
 
 
 @dataclass(frozen=True, eq=False)

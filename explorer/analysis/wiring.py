@@ -88,12 +88,10 @@ class Wiring:
 
     @cached_property
     def columns_at(self) -> dict[str, slice]:
-        """The columns of the writers of each site."""
         return _slices(self.writers)
 
     @cached_property
     def rows_at(self) -> dict[str, slice]:
-        """The rows of the readers of each site."""
         return _slices(self.readers)
 
     def writers_before(self, reader: Place) -> int:

@@ -78,7 +78,6 @@ def map_title(model: str, part: str, heads: str) -> str:
 
 
 def head_title(model: str, part: str, layer: int, head: int) -> str:
-    """The title of one head's map."""
     return map_title(model, part, f"Layer {layer}, head {head}")
 
 

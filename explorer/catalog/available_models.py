@@ -26,18 +26,13 @@ from explorer.catalog.model_descriptions import ANY_EXAMPLE, examples_for
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS
 from explorer.catalog.run_index import SNAPSHOTS, index_of, run_of, step_folders
-from explorer.system.data_folders import (
-    examples_root,
-    recorded_root,
-    runs_root,
-    shipped_root,
-)
+from explorer.system.data_folders import examples_root, recorded_root, runs_root, shipped_root
 from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
 from models.loading.folder_config import OURS
 from models.loading.gguf_header import GGUF
-from models.loading.inspection import Inspection, check_inspection, inspect_folder
+from models.loading.inspection import check_inspection, inspect_folder
 from models.loading.weight_files import ENDING, model_folder
 
 SHOWN_FIRST = (
@@ -129,7 +124,12 @@ def list_models(
         add(origin, name, folder)
     listed = newest_runs(root or runs_root()) if runs is None else runs
     for run in (*listed, *newest_runs(recorded_root())):
-        place, stamp = _newest_of_run(f"{run.root}/{run.name}")
+        place = f"{run.root}/{run.name}/checkpoint"
+        stamp = _stamp_of_run(place)
+        snapshots = () if stamp else step_folders(Path(run.root, run.name, SNAPSHOTS))
+        if snapshots:
+            place = str(snapshots[-1][1])
+            stamp = _stamp_of_run(place)
         if stamp and place not in folders:
             name = free(run.name)
             entries[name] = _run_entry(name, place, stamp, run.is_own)
@@ -145,7 +145,6 @@ def newest_runs(root: Path) -> list[ListedRun]:
 
 
 def brought_model(folder: Path) -> ModelEntry:
-    """The entry of a folder that a reader brought."""
     return _entry("brought", brought_name(folder), folder, stamp_of(folder))
 
 
@@ -209,16 +208,6 @@ def entry_in(entry: ModelEntry, folder: Path) -> ModelEntry:
     return replace(snapshot, examples=entry.examples)
 
 
-def _newest_of_run(run: str) -> tuple[str, Stamp]:
-    """The finished model of a run, or until then its newest snapshot, and the stamp of either."""
-    place = f"{run}/checkpoint"
-    if stamp := _stamp_of_run(place):
-        return place, stamp
-    snapshots = step_folders(Path(run) / SNAPSHOTS)
-    place = str(snapshots[-1][1]) if snapshots else place
-    return place, _stamp_of_run(place)
-
-
 def _stamp_of_run(folder: str) -> Stamp:
     """The stamp of a run's model, from its folder alone; empty if there is none.
 
@@ -258,7 +247,10 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
         if origin in ("named", "brought", "added"):
             inspection = inspect_folder(folder)
             check_inspection(inspection)
-            _check_numbers(inspection)
+            if inspection.bytes <= NUMBERS_CHECKED:
+                with inspection.weights.open() as read_tensor:
+                    for tensor in inspection.layouts:  # NaN or infinity is a CheckpointError
+                        read_tensor(tensor)
             config, family = inspection.config, inspection.family
     except (CheckpointError, OSError) as error:
         fault = in_a_sentence(error)
@@ -285,17 +277,7 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
     )
 
 
-def _check_numbers(inspection: Inspection) -> None:
-    """CheckpointError where weights that are quickly read hold NaN or infinity."""
-    if inspection.bytes > NUMBERS_CHECKED:
-        return
-    with inspection.weights.open() as read_tensor:
-        for name in inspection.layouts:
-            read_tensor(name)
-
-
 def _bytes(folder: Path) -> int:
-    """Size of the weight files on disk."""
     try:
         files = [folder] if folder.is_file() else folder.iterdir()
         return sum(path.stat().st_size for path in files if path.suffix in WEIGHT_FILES)

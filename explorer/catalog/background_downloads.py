@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal
+from typing import Literal
 
 from explorer.catalog import ModelError
 from explorer.catalog.model_download import (
@@ -102,19 +102,13 @@ def end_all() -> None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it has started. The lock is free, so others can ask its state."""
-    _send(process)
-    try:
-        process.wait(ENDS_WITHIN)
-    except subprocess.TimeoutExpired:
-        _send(process, at_once=True)
-        process.wait()
-
-
-def _send(process: subprocess.Popen[bytes], *, at_once: bool = False) -> None:
-    """Send its group the signal to end, unless it has ended."""
-    with suppress(ProcessLookupError):
-        if process.poll() is None:
-            operating_system.end_group(process, at_once=at_once)
+    for at_once, patience in ((False, ENDS_WITHIN), (True, None)):
+        with suppress(ProcessLookupError):
+            if process.poll() is None:
+                operating_system.end_group(process, at_once=at_once)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            return
 
 
 def state_of(model: PretrainedModel) -> DownloadState:
@@ -127,7 +121,10 @@ def state_of(model: PretrainedModel) -> DownloadState:
         return DownloadState("there")
     part = part_folder(folder)
     if is_ours or is_held(part / LOCK):
-        progress = _progress(read_json_or_empty(part / STATE_FILE), model)
+        try:
+            progress = DownloadProgress.from_dict(read_json_or_empty(part / STATE_FILE))
+        except ValueError:
+            progress = DownloadProgress("asking", 0, model.download)
         return DownloadState("running", progress, is_ours=is_ours)
     if model.is_there:  # the download ended meanwhile
         return DownloadState("there")
@@ -147,13 +144,6 @@ def _fault(model: PretrainedModel, process: subprocess.Popen[bytes] | None) -> s
     if process.returncode and not _last_words[model.folder]:
         return f"The download of {model.title} ended unexpectedly; try again, and it goes on."
     return _last_words[model.folder]
-
-
-def _progress(values: dict[str, Any], model: PretrainedModel) -> DownloadProgress:
-    try:
-        return DownloadProgress.from_dict(values)
-    except ValueError:
-        return DownloadProgress("asking", 0, model.download)
 
 
 REPORT_EVERY = 0.25

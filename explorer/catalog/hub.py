@@ -25,8 +25,6 @@ CONVERTER, CONVERSION = "SFconvertbot", "Adding `safetensors` variant of this mo
 
 @dataclass(frozen=True)
 class HubFile:
-    """One file of a model on the hub."""
-
     name: str
     url: str
     size: int
@@ -68,18 +66,13 @@ def fetch_from_hub(hub_id: str) -> Path:
     except Exception as error:  # of whatever library the hub's own is built on
         if folder := cached_folder(hub_id):
             return folder
-        raise ModelError(_no_folder(hub_id, error)) from error
-
-
-def _no_folder(hub_id: str, error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"There is not enough disk space for {hub_id}; free some and try again."
-    if isinstance(error, RepositoryNotFoundError):
-        return f"There is no folder {hub_id}, and {why_not(error)}."
-    return (
-        f"There is no folder {hub_id}, {why_not(error)}, and its cache on this machine does not "
-        "contain it."
-    )
+        fault = f"There is no folder {hub_id}, {why_not(error)}, and its cache on this machine "
+        fault += "does not contain it."
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            fault = f"There is not enough disk space for {hub_id}; free some and try again."
+        elif isinstance(error, RepositoryNotFoundError):
+            fault = f"There is no folder {hub_id}, and {why_not(error)}."
+        raise ModelError(fault) from error
 
 
 def plan_download(hub_id: str) -> HubPlan:

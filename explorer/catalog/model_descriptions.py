@@ -36,7 +36,6 @@ POSITIONS_IN_WORDS = {
 
 
 def in_short(config: TransformerConfig) -> str:
-    """The config in a few words."""
     return f"{config.kind}, {_layers(config)} × {config.n_heads} heads"
 
 
@@ -75,6 +74,10 @@ def _layers(config: TransformerConfig) -> str:
 
 def _also(config: TransformerConfig) -> str:
     """A sentence about what few models have."""
+    windows, scaling = list(filter(None, config.windows)), config.rope_scaling
+    sizes = " or ".join(f"{size:,}" for size in sorted(set(windows)))
+    layers = f"{len(windows)} of {len(config.windows)} layers"
+    scaled = f"rotations scaled {scaling.factor:g} times ({scaling.kind})" if scaling else ""
     options = {
         "unembedding tied to the token embedding": config.tie_embeddings
         and "language" in config.head,
@@ -87,23 +90,11 @@ def _also(config: TransformerConfig) -> str:
         "gated attention": config.gated_attention,
         f"scores soft-capped at ±{config.attention_cap or 0:g}": config.attention_cap,
         f"logits soft-capped at ±{config.logit_cap or 0:g}": config.logit_cap,
-        _windows(config): any(config.windows),
-        _scaling(config): config.rope_scaling,
+        f"a sliding window of {sizes} tokens in {layers}": windows,
+        scaled: scaling,
     }
     chosen = [words for words, holds in options.items() if holds]
     return f" Also: {', '.join(chosen)}." if chosen else ""
-
-
-def _windows(config: TransformerConfig) -> str:
-    """The sizes of the sliding windows, and the number of layers that have one."""
-    windows = [window for window in config.windows if window]
-    sizes = " or ".join(f"{size:,}" for size in sorted(set(windows)))
-    return f"a sliding window of {sizes} tokens in {len(windows)} of {len(config.windows)} layers"
-
-
-def _scaling(config: TransformerConfig) -> str:
-    scaling = config.rope_scaling
-    return f"rotations scaled {scaling.factor:g} times ({scaling.kind})" if scaling else ""
 
 
 def short_score(run: Mapping[str, Any]) -> str:
@@ -123,7 +114,6 @@ def held_out_score(run: Mapping[str, Any]) -> str:
 
 
 def data_attribution(run: Mapping[str, Any]) -> str:
-    """The source of the model's training data."""
     data = run.get("data")
     return str(data.get("attribution") or "") if isinstance(data, Mapping) else ""
 

@@ -50,7 +50,6 @@ class OpenModel:
 
     @property
     def bytes(self) -> int:
-        """Size of its weights in memory."""
         return sum(parameter.nbytes for parameter in self.model.parameters())
 
 

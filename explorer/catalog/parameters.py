@@ -77,19 +77,15 @@ class ParameterNode:
 
     @property
     def numbers(self) -> str:
-        """`64 × 256 + 256`; `4 × 49,984` for identical layers; a short sum of the children."""
+        """`64 × 256 + 256`; `4 × 49,984` for identical layers; `64 + 128` for a few children."""
         if self.times > 1:
             return f"{self.times:,} × {self.size:,}"
         if self.children:
-            return self._sum_of_children()
+            counts = [child.count for child in self.children if child.count]
+            if len(counts) > 1 and len(set(counts)) == 1:
+                return f"{len(counts)} × {counts[0]:,}"
+            return " + ".join(f"{count:,}" for count in counts) if len(counts) <= MOST_TERMS else ""
         return _sum_in_words([" × ".join(f"{size:,}" for _, size in term) for term in self.terms])
-
-    def _sum_of_children(self) -> str:
-        """`4 × 262,656`, or `64 + 128`; empty where there are too many to read."""
-        counts = [child.count for child in self.children if child.count]
-        if len(counts) > 1 and len(set(counts)) == 1:
-            return f"{len(counts)} × {counts[0]:,}"
-        return " + ".join(f"{count:,}" for count in counts) if len(counts) <= MOST_TERMS else ""
 
 
 def _sum_in_words(terms: list[str]) -> str:

@@ -26,14 +26,11 @@ class Package:
 
     @property
     def gguf(self) -> str | None:
-        """The GGUF file, if the model is one."""
         return next((name for name in self.files if name.endswith(".gguf")), None)
 
 
 @dataclass(frozen=True)
 class PretrainedModel:
-    """One row of the table."""
-
     name: str
     """The name of its folder, in an address and on the command line."""
     title: str
@@ -62,12 +59,10 @@ class PretrainedModel:
 
     @property
     def is_there(self) -> bool:
-        """Whether it is downloaded."""
         return (self.folder / "config.json").is_file()
 
     @property
     def record(self) -> dict[str, Any]:
-        """The contents of its `run.json`."""
         record: dict[str, Any] = {
             "title": self.title,
             "explanation": f"{self.good_for[0].upper()}{self.good_for[1:]}.",

@@ -105,7 +105,6 @@ class RunIndex:
         """The time of the folder when it was read; -1 where a later change may have that time."""
 
     def now(self) -> RunListing:
-        """The runs that are there now."""
         if self._time != _time_of(self._root):
             with self._guard:
                 changed, begun = _time_of(self._root), time.time_ns()

@@ -36,7 +36,11 @@ def make_shipped(
     Two of them are trained on a file in `data_dir`. Before any training, a ValueError says in one
     sentence if a name is unknown or a file is missing.
     """
-    recipes = [_recipe(name) for name in (names or tuple(RECIPES))]
+    for name in names:
+        if name not in RECIPES:
+            known = ", ".join(RECIPES)
+            raise TextError(f"No shipped model is called {name!r}; there are {known}.")
+    recipes = [RECIPES[name] for name in names or RECIPES]
     texts = [_read(recipe, data_dir) for recipe in recipes]
     before = torch.get_num_threads()
     torch.set_num_threads(1)  # it then adds in one order, so the weights are the same every time
@@ -47,12 +51,6 @@ def make_shipped(
         ]
     finally:
         torch.set_num_threads(before)
-
-
-def _recipe(name: str) -> Recipe:
-    if name not in RECIPES:
-        raise TextError(f"No shipped model is called {name!r}; there are {', '.join(RECIPES)}.")
-    return RECIPES[name]
 
 
 def _read(recipe: Recipe, data_dir: Path | None) -> str | None:

@@ -304,7 +304,6 @@ def list_uploads(root: Path) -> list[StoredUpload]:
 
 
 def delete(root: Path, name: str) -> None:
-    """Delete the upload in this folder for good, if there is one."""
     if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", name) and (root / name).is_dir():
         with _one_at_a_time(root):
             shutil.rmtree(root / name, ignore_errors=True)
@@ -327,23 +326,17 @@ def find_upload(name: str, *roots: Path) -> Path | None:
 
     This notes its use: the upload that was used longest ago is removed first.
     """
-    folder = _upload_folder(name, roots or (uploads_root(), systems_root()))
-    if folder is not None:
-        _note_use(folder if folder.name.startswith(UPLOAD) else folder.parent)
-    return folder
-
-
-def _upload_folder(name: str, roots: Sequence[Path]) -> Path | None:
-    if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}|[a-z-]{{1,40}}", name):
-        return next((root / name for root in roots if is_checkpoint(root / name)), None)
+    roots, folders = roots or (uploads_root(), systems_root()), list[Path]()
     own, _, digest = name.rpartition(f"-{UPLOAD}")
-    if not re.fullmatch(r"[0-9a-f]{24}", digest) or own.startswith("."):
-        return None
-    inside = (folder for root in roots for folder in root.glob(f"{UPLOAD}{digest}/*"))
-    return next((folder for folder in inside if folder.name == own), None)
-
-
-def _note_use(folder: Path) -> None:
-    with suppress(OSError):
-        if folder.name.startswith(UPLOAD) and time.time() - folder.stat().st_mtime > USED_EVERY:
-            os.utime(folder)
+    if re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}|[a-z-]{{1,40}}", name):
+        folders = [root / name for root in roots if is_checkpoint(root / name)]
+    elif re.fullmatch(r"[0-9a-f]{24}", digest) and not own.startswith("."):
+        inside = (folder for root in roots for folder in root.glob(f"{UPLOAD}{digest}/*"))
+        folders = [folder for folder in inside if folder.name == own]
+    folder = next(iter(folders), None)
+    if folder is not None:
+        used = folder if folder.name.startswith(UPLOAD) else folder.parent
+        with suppress(OSError):
+            if used.name.startswith(UPLOAD) and time.time() - used.stat().st_mtime > USED_EVERY:
+                os.utime(used)
+    return folder

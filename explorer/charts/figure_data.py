@@ -84,7 +84,6 @@ class FigureData:
         }
 
     def arrays(self) -> dict[str, Array]:
-        """`values`, `allowed`, `rows` and `columns`."""
         return {
             "values": self.values.detach().cpu().numpy(),
             "allowed": self.visible.cpu().numpy(),
@@ -162,8 +161,6 @@ class OfflineView:
 
 @dataclass(frozen=True)
 class OfflinePicture:
-    """A chart as a still picture."""
-
     title: str
     svg: bytes
 

@@ -11,15 +11,7 @@ import plotly.graph_objects as go
 
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import TOLD_APART, Palette
-from explorer.charts.vega_lite import (
-    Spec,
-    chart,
-    fixed,
-    layer,
-    number_line,
-    quantity,
-    ruler,
-)
+from explorer.charts.vega_lite import Spec, chart, fixed, layer, number_line, quantity, ruler
 
 MOST_ALIGNED = 150
 """Places along the axis at which all runs have a point."""

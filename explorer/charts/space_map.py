@@ -1,7 +1,7 @@
 """Tokens on two axes, with their paths through the layers and the neighbours of one of them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -70,8 +70,17 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
         for name, title, ends in zip("xy", titles, ranges, strict=True)
     )
     ends = [path[-1] for path in tokens.paths]
-    labelled = [point for point in _by_priority(tokens, ends) if point.is_finite]
+    others = [end for place, end in enumerate(ends) if place != tokens.chosen]
+    chosen = [] if tokens.chosen is None else [ends[tokens.chosen]]
+    by_priority = [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
+    labelled = [point for point in by_priority if point.is_finite]
     sides = label_sides(labelled, ranges)
+    edges = [
+        {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}
+        for start in chosen
+        for end in tokens.near[: tokens.n_edges]
+        if start.is_finite and end.is_finite
+    ]
     hue = category("place", legend=None)
     by_place = [
         [{**row, "place": str(place), "step": step} for step, row in enumerate(_rows(path))]
@@ -87,7 +96,7 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
     ring: Spec = {"type": "point", "size": 34, "color": MIDDLE, "opacity": 1}
     layers = [
         layer(dot, _rows(tokens.vocabulary), **here),
-        layer({"type": "rule", "opacity": 0.8}, _edges(tokens), x=x, y=y, **EDGE),
+        layer({"type": "rule", "opacity": 0.8}, edges, x=x, y=y, **EDGE),
         layer(
             {"type": "line", "strokeWidth": 1.5, "opacity": 0.6, "point": {"size": 12}},
             [row for rows in by_place for row in rows],
@@ -124,12 +133,19 @@ def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str
 
     None where there is no such side; O(n²) in the number of points.
     """
-    marks = [_pixels(point, ranges) for point in points]
+    (first, last), (low, high) = ranges
+    across, up = SIZE[0] / (last - first), SIZE[1] / (high - low)
+    marks = [((point.x - first) * across, (high - point.y) * up) for point in points]
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in marks]
     sides: list[str | None] = []
     for point, mark in zip(points, marks, strict=True):
-        for side, box in _label_boxes(len(point.token), *mark):
-            if not any(_overlap(box, other) for other in taken):
+        width = CHARACTER * len(point.token)
+        for side, how in SIDES.items():
+            left = mark[0] + how["dx"] - BEFORE_LABEL[how["align"]] * width
+            middle = mark[1] + how["dy"]
+            box = (left, middle - LINE / 2, left + width, middle + LINE / 2)
+            is_inside = min(box) >= 0 and box[2] <= SIZE[0] and box[3] <= SIZE[1]
+            if is_inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 sides.append(side)
                 break
@@ -138,43 +154,8 @@ def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str
     return sides
 
 
-def _label_boxes(length: int, x: float, y: float) -> Iterator[tuple[str, Box]]:
-    """Where the label would be on each side, if that is within the axes."""
-    width = CHARACTER * length
-    for side, how in SIDES.items():
-        left = x + how["dx"] - BEFORE_LABEL[how["align"]] * width
-        middle = y + how["dy"]
-        box = (left, middle - LINE / 2, left + width, middle + LINE / 2)
-        if box[0] >= 0 and box[1] >= 0 and box[2] <= SIZE[0] and box[3] <= SIZE[1]:
-            yield side, box
-
-
-def _pixels(point: MapPoint, ranges: Sequence[Range]) -> tuple[float, float]:
-    (left, right), (low, high) = ranges
-    across, up = (point.x - left) / (right - left), (point.y - low) / (high - low)
-    return across * SIZE[0], (1 - up) * SIZE[1]
-
-
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _by_priority(tokens: TokenMap, ends: Sequence[MapPoint]) -> list[MapPoint]:
-    """The chosen token, its neighbours, the other tokens, the other neighbours."""
-    chosen = [] if tokens.chosen is None else [ends[tokens.chosen]]
-    others = [end for place, end in enumerate(ends) if place != tokens.chosen]
-    return [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
-
-
-def _edges(tokens: TokenMap) -> list[dict[str, Any]]:
-    if tokens.chosen is None or not tokens.paths[tokens.chosen][-1].is_finite:
-        return []
-    start = tokens.paths[tokens.chosen][-1]
-    return [
-        {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}
-        for end in tokens.near[: tokens.n_edges]
-        if end.is_finite
-    ]
 
 
 def _rows(points: Sequence[MapPoint]) -> list[dict[str, Any]]:

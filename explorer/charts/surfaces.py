@@ -11,10 +11,7 @@ from explorer.charts.theme import Palette
 
 
 def surface_of_positions(
-    values: Tensor,
-    unit: str,
-    palette: Palette,
-    compared: Sequence[Tensor] = (),
+    values: Tensor, unit: str, palette: Palette, compared: Sequence[Tensor] = ()
 ) -> go.Figure:
     """The height at (query, key) is `values` (queries, keys); colours are symmetric around zero.
 

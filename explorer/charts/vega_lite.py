@@ -100,12 +100,10 @@ def number_text(value: float, places: int = 4) -> str:
 
 
 def number_line(field: str, title: str | None = None, places: int = 3) -> Spec:
-    """A number in the tooltip."""
     return quantity(field, title=title or field, format=f".{places}~f")
 
 
 def text_line(field: str, title: str | None = None) -> Spec:
-    """A text in the tooltip."""
     return {"field": field, "type": "nominal", "title": title or field}
 
 

@@ -61,8 +61,6 @@ def score_sentence(config: TransformerConfig) -> str:
 
 @dataclass(frozen=True)
 class Guess:
-    """A possible answer, with its probability or value."""
-
     label: str
     score: float
 
@@ -78,7 +76,6 @@ class Answer:
 
 
 def masks_in(opened: OpenModel, tokens: Sequence[Token]) -> list[int]:
-    """The positions of the mask token, for a masked language model."""
     if opened.config.head != "masked-language-model":
         return []
     return [i for i, token in enumerate(tokens) if token.id == opened.tokenizer.mask_id]
@@ -146,7 +143,6 @@ def _behind_mask(opened: OpenModel, output: Tensor, tokens: Sequence[Token]) -> 
 
 
 def class_names(opened: OpenModel) -> list[str]:
-    """The names of a classifier's classes."""
     named = opened.run.get("classes")
     count = opened.config.n_classes
     if isinstance(named, Sequence) and len(named) == count:
@@ -155,7 +151,6 @@ def class_names(opened: OpenModel) -> list[str]:
 
 
 def option_name(opened: OpenModel, index: int) -> str:
-    """The name of an output: a token, or a class."""
     if opened.config.head == "classifier":
         return class_names(opened)[index]
     return candidate_text(opened.tokenizer.label(index))

@@ -86,7 +86,6 @@ class Branches:
 
     @property
     def room(self) -> int:
-        """How many more nodes there may be."""
         return MAX_NODES + 1 - len(self.nodes)
 
     @property
@@ -97,11 +96,9 @@ class Branches:
 
     @property
     def before(self) -> "Branches":
-        """The branches before the last action."""
         return Branches(self.actions[: self.done - 1], self.done - 1)
 
     def nodes_to(self, node: int) -> list[int]:
-        """The nodes from the first token to this one."""
         nodes, ancestors = self.nodes, list[int]()
         while node > 0:
             ancestors.append(node)
@@ -126,7 +123,6 @@ class Branches:
         return tuple(self.nodes[place].token for place in way)
 
     def leaves(self) -> list[int]:
-        """The last nodes of the branches."""
         return [place for place, behind in enumerate(self.children) if place and not behind]
 
     def go_to(self, node: int) -> "Branches":
@@ -169,7 +165,6 @@ class Branches:
         return Branches(actions, len(actions))
 
     def undo(self) -> "Branches":
-        """The branches without the last action or jump."""
         return Branches(self.actions, max(0, self.done - 1))
 
     def redo(self) -> "Branches":

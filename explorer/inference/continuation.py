@@ -21,6 +21,7 @@ from explorer.inference.generation_limits import (
 from explorer.inference.model_inputs import ids_of, record
 from explorer.inference.results_cache import cached, is_cached
 from explorer.inference.sampling_stages import generator_at
+from explorer.system.cooperative import Report
 from explorer.system.limits import PASS_TOKENS
 from explorer.text import Token
 from models import TransformerConfig
@@ -29,8 +30,6 @@ from models.generation import DecodingState, check_prompt
 from models.masking import keep_of
 from models.sampling import Sampling, ban_tokens, choose_from, sample
 
-Report = Callable[[float], None]
-"""Called with the share of the work that is done."""
 NEXT = Token(-1, "next", 0, 0, special=True)
 """Labels the row that predicts the next token."""
 LATER = "·"
@@ -61,7 +60,6 @@ class Continuation:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the recorded values and of the logits."""
         return self.forward.bytes + self.all_logits.nbytes
 
     def size(self, part: str, step: int) -> tuple[int, int]:
@@ -121,9 +119,7 @@ def prompt_of(opened: OpenModel, text: str) -> Prompt:
 def continue_from(opened: OpenModel, text: str, path: Sequence[int]) -> Continuation:
     """The forward pass after these tokens, cached. Memory: tokens × layers; time: tokens²."""
     return cached(
-        opened,
-        ("continuation", text, tuple(path)),
-        lambda: _continue_from(opened, text, path),
+        opened, ("continuation", text, tuple(path)), lambda: _continue_from(opened, text, path)
     )
 
 

@@ -66,12 +66,10 @@ class ForwardPass:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the recorded values."""
         return self.trace.nbytes
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """The tokens of the typed text."""
         return self.source or self.target
 
     @property

@@ -36,7 +36,6 @@ class Prompt:
 
 
 def can_generate(opened: OpenModel) -> bool:
-    """Whether the model is a decoder with a language-model head."""
     return opened.config.kind != "encoder" and opened.config.head == "language-model"
 
 

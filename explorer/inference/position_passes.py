@@ -154,7 +154,6 @@ def _run_in_order(
 
 
 def swapped_order(forward: ForwardPass, first: int, second: int) -> list[int]:
-    """The order with two tokens swapped."""
     order = list(range(len(forward.tokens)))
     order[first], order[second] = second, first
     return order

@@ -81,7 +81,6 @@ def cached(
 
 
 def is_cached(opened: OpenModel, key: Hashable) -> bool:
-    """Whether this result is in the cache."""
     with _lock:
         return (id(opened), key) in _results
 
@@ -113,7 +112,6 @@ def size_of(result: object) -> int:
 
 
 def forget(opened: OpenModel) -> None:
-    """Drop all results of this model."""
     _forget(id(opened))
 
 

@@ -38,7 +38,6 @@ class SamplingStages:
 
     @property
     def cut_by_k(self) -> float:
-        """The probability that top-k cuts."""
         return float(self.tempered[self.top_k == 0].sum())
 
     @property

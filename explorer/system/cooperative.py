@@ -16,6 +16,8 @@ from typing import Protocol, TypeVar
 CHECK_SECONDS = 0.1
 """Seconds between two checks whether a waiting reader is still there."""
 Part = TypeVar("Part")
+Report = Callable[[float], None]
+"""Called with the share of the work that is done."""
 
 
 class CancellableRun(Protocol):

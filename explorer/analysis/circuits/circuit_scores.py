@@ -102,7 +102,6 @@ def node_of(place: Place) -> CircuitNode:
 
 
 def contrast_of(opened: OpenModel, pair: TokenPair) -> Contrast:
-    """A pair as tensors."""
     clean, corrupted = ids_of([pair.clean]), ids_of([pair.corrupted])
     contrast = Contrast(opened.model, clean, corrupted, pair.place, pair.outcome)
     if len(pair.clean) == len(pair.corrupted):
@@ -111,7 +110,6 @@ def contrast_of(opened: OpenModel, pair: TokenPair) -> Contrast:
 
 
 def attributions(opened: OpenModel, question: Question, steps: int) -> Iterator[Attribution]:
-    """The estimates of one pair after another."""
     yield from (attribution_of(opened, pair, steps) for pair in question.pairs)
 
 

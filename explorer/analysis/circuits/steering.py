@@ -49,7 +49,6 @@ def steering_of(
 
 
 def over_strengths(steer: Steer) -> list[Steer]:
-    """The same direction at every strength."""
     return [replace(steer, strength=strength) for strength in STRENGTHS]
 
 

@@ -36,7 +36,12 @@ def option_of(opened: OpenModel, before: str, typed: str, logits: Tensor) -> tup
     """
     answer = text_of(cut(typed, LONGEST_ANSWER))
     if opened.config.head == "classifier":
-        return _class_of(class_names(opened), typed, answer)
+        names = class_names(opened)
+        for number, name in enumerate(names):
+            if name.casefold() == typed.strip().casefold():
+                return number, ""
+        some = _first([text_of(cut(name, LONGEST_ANSWER)) for name in names])
+        return None, f"“{answer}” is no class of this model: give one of {some}."
     variants = [typed] if typed[:1].isspace() or before[-1:].isspace() else [typed, f" {typed}"]
     try:
         pieces = [pieces_of(opened, before, variant) for variant in variants]
@@ -52,14 +57,6 @@ def option_of(opened: OpenModel, before: str, typed: str, logits: Tensor) -> tup
         return None, f"“{answer}” is not in this model's vocabulary: give one token that is."
     tokens = _first(texts(pieces[0]))
     return None, f"“{answer}” is {len(pieces[0])} tokens, {tokens}: give one token."
-
-
-def _class_of(names: Sequence[str], typed: str, answer: str) -> tuple[int | None, str]:
-    for number, name in enumerate(names):
-        if name.casefold() == typed.strip().casefold():
-            return number, ""
-    some = _first([text_of(cut(name, LONGEST_ANSWER)) for name in names])
-    return None, f"“{answer}” is no class of this model: give one of {some}."
 
 
 def _first(names: Sequence[str]) -> str:

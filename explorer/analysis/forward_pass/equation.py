@@ -106,7 +106,6 @@ def softmax(logits: Tensor, column: int) -> Equation | None:
 
 
 def sigmoid(logit: Tensor) -> Equation:
-    """The probability of one label by itself."""
     power = number_latex(-float(logit), alone=True)
     return Equation(rf"\frac{{1}}{{1 + e^{{{power}}}}}", float(logit.sigmoid()))
 

@@ -161,7 +161,6 @@ class PassValues:
         return value[self.head_of(len(value))] if stage.per_head else value
 
     def _recorded_value(self, stage: Stage) -> Tensor:
-        """The value in the pass, of all heads."""
         for name in stage.aliases:
             if name in self.forward.trace:
                 return self.forward.trace[name][self.forward.row]

@@ -108,7 +108,6 @@ class StageCell:
 
     @property
     def module(self) -> Any:
-        """The module that computes the stage."""
         return attrgetter(self.stage.module)(self.model)
 
     @property
@@ -148,7 +147,6 @@ class Kind:
         return self.shapes
 
     def sentence(self, config: TransformerConfig) -> str:
-        """What happens at this stage."""
         return self.text
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:

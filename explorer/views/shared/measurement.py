@@ -18,11 +18,11 @@ from explorer.catalog import ModelError
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import cached, if_cached
+from explorer.system.cooperative import Report
 from models.gradients import GradientError
 
 SECONDS_PER_QUICK = 3
 Result = TypeVar("Result")
-Report = Callable[[float], None]
 
 
 class StartedMeasurements(dict[str, Hashable]):
