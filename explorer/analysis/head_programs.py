@@ -261,7 +261,7 @@ def measure_programs(
     opened: OpenModel,
     lines: ProgramLines,
     own: Iterable[str] = (),
-    report: Callable[[float], None] = lambda share: None,
+    report: Report = lambda share: None,
 ) -> tuple[HeadPrograms, ...]:
     """The mixture and the overlap of every head; `own` are programs besides those of the app.
 
@@ -345,7 +345,7 @@ def replacement_curve(
     opened: OpenModel,
     lines: ProgramLines,
     heads: Iterable[HeadPrograms],
-    report: Callable[[float], None] = lambda share: None,
+    report: Report = lambda share: None,
 ) -> dict[int, tuple[float, float]]:
     """By the number of heads replaced, two losses: with the best described as their mixtures, and
     with as many random heads, the same at each call, as a uniform map; costs two passes for each.

@@ -55,7 +55,7 @@ def one_edge_at_a_time(config: TransformerConfig, differs: int) -> None:
         every[at][edge] = False
     left = corrupted_pass(contrast).metrics(every)
     lost = torch.tensor([exact[at] for at in range(len(edges))], dtype=left.dtype)
-    close(clean - left, lost, 1e-9)
+    close(left, clean - lost, 1e-9)
     some = range(0, len(edges), max(1, len(edges) // 12))
     alone = [without_edge(contrast, wiring, *edges[at]) for at in some]
     close(left[list(some)], left.new_tensor(alone))

@@ -1,7 +1,7 @@
 """All work that may take long ends where its reader has gone: it takes a step now and then."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import cache
@@ -25,6 +25,7 @@ from explorer.analysis.embedding_space import nearest_tokens, principal_axes, to
 from explorer.analysis.forward_pass.pass_values import record_block, record_pass
 from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.head_metrics import metrics_by_layer
+from explorer.analysis.head_programs import measure_programs, read_lines
 from explorer.analysis.head_similarity import rows_of_heads
 from explorer.analysis.information_flow import information_flow
 from explorer.analysis.logit_attribution import contributions
@@ -33,9 +34,12 @@ from explorer.analysis.loss_landscape import training_plane
 from explorer.analysis.map_faithfulness import faithfulness
 from explorer.analysis.one_update import take_apart
 from explorer.analysis.rollout import flow_to, half_residual_layers
+from explorer.analysis.score_sources import score_sources
 from explorer.analysis.singular_values import singular_values_of
 from explorer.analysis.teacher_forcing import teacher_forcing
+from explorer.analysis.token_attribution import attribute_tokens, chosen_answer
 from explorer.analysis.weight_change import weight_changes
+from explorer.analysis.weight_distribution import weight_deciles
 from explorer.analysis.weight_statistics import summarized
 from explorer.app.address_parameters import of_pages
 from explorer.catalog import opened_model, pass_budget
@@ -244,6 +248,14 @@ def wide(opened: OpenModel) -> OpenModel:
     return replace(opened, model=bounded(), config=large().config)
 
 
+def described(opened: OpenModel, texts: Sequence[str]) -> object:
+    return measure_programs(opened, read_lines(opened, texts))
+
+
+def attributed(opened: OpenModel, text: str) -> object:
+    return attribute_tokens(chosen_answer(opened, run_text(opened, text), 500, 0))
+
+
 def bounded() -> BoundedTransformer:
     return BoundedTransformer(large())
 
@@ -307,6 +319,14 @@ LARGEST: dict[str, list[Callable[[OpenModel, Path], object]]] = {
         lambda opened, _: [
             *activations_by_batch(wide(opened), [opened.tokenizer.encode(LINES[0])] * 99, set())
         ],
+    ],
+    "programs, sources and weights of heads, an answer's tokens": [
+        lambda opened, _: cached(opened, 5, lambda: described(wide(opened), LINES[:24])),
+        lambda opened, _: cached(
+            opened, 6, lambda: score_sources(run_text(wide(opened), LINES[0]), PART, 5, 0, 500, 1)
+        ),
+        lambda opened, _: cached(opened, 7, lambda: weight_deciles(wide(opened), PART, LINES[:9])),
+        lambda opened, _: cached(opened, 8, lambda: attributed(wide(opened), LINES[0])),
     ],
     "embeddings: components, neighbours, paths": [
         lambda *_: principal_axes(torch.rand(60_000, 1024)),
