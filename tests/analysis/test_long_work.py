@@ -253,7 +253,7 @@ def described(opened: OpenModel, texts: Sequence[str]) -> object:
 
 
 def attributed(opened: OpenModel, text: str) -> object:
-    return attribute_tokens(chosen_answer(opened, run_text(opened, text), 500, 0))
+    return attribute_tokens(chosen_answer(opened, run_text(opened, text), 129, 0))
 
 
 def bounded() -> BoundedTransformer:
@@ -323,7 +323,7 @@ LARGEST: dict[str, list[Callable[[OpenModel, Path], object]]] = {
     "programs, sources and weights of heads, an answer's tokens": [
         lambda opened, _: cached(opened, 5, lambda: described(wide(opened), LINES[:24])),
         lambda opened, _: cached(
-            opened, 6, lambda: score_sources(run_text(wide(opened), LINES[0]), PART, 5, 0, 500, 1)
+            opened, 6, lambda: score_sources(run_text(wide(opened), LINES[0]), PART, 5, 0, 129, 1)
         ),
         lambda opened, _: cached(opened, 7, lambda: weight_deciles(wide(opened), PART, LINES[:9])),
         lambda opened, _: cached(opened, 8, lambda: attributed(wide(opened), LINES[0])),
