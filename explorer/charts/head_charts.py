@@ -51,7 +51,9 @@ def head_points(rows: Rows, titles: tuple[str, str], chosen: tuple[int, int]) ->
     return chart(_clickable(circles, "layer", "head"), layer(ring, around, x=x, y=y))
 
 
-def source_bars(bars: Sequence[tuple[str, str, float]], ends: tuple[float, float]) -> Spec:
+def source_bars(
+    bars: Sequence[tuple[str, str, float]], ends: tuple[float, float], title: str
+) -> Spec:
     """Bars on an axis with these `ends`: a source, the token that it read, its part of the score.
 
     A click on a row selects its `place`.
@@ -81,6 +83,7 @@ def source_bars(bars: Sequence[tuple[str, str, float]], ends: tuple[float, float
         _clickable(rows_to_click, "place"),
         rows=rows,
         params=[{"name": "names", "value": names}],
+        title={"text": title, "anchor": "start", "fontSize": 14, "offset": 12},
     )
 
 

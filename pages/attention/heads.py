@@ -58,7 +58,9 @@ widgets.opening(
 context = page_context()
 row = st.container(horizontal=True, vertical_alignment="center")
 with row:
-    side = controls.one_of("side", list(SIDES), label_visibility="collapsed")
+    side = controls.one_of(
+        "side", list(SIDES), as_list=True, label_visibility="collapsed", width=170
+    )
 lines = SIDES[side](context, row)
 widgets.notes(context.forward.notes)
 widgets.closing(context, *CODE[side], script=lines)

@@ -95,6 +95,8 @@ READS: dict[View, Read] = {
     ("heads", "Similarity"): cell("similarity", 6, 1),
     ("heads", "Map of heads"): cell("head_of_map", 7, 6),
     ("heads", "Distribution"): in_text(rf"{N} visible cells; {N} are masked"),
+    ("heads", "Programs"): in_text(rf"overlap {N} ± {N} on held-out lines"),
+    ("heads", "Sinks"): table("sink weight", "if uniform"),
     ("heads", "Rollout"): cell("rollout", 7, 6),
     ("heads", "Flow"): cell("flow", 1, 2),
     ("heads", "Attribution"): cell("attribution", 1, 2),

@@ -45,7 +45,7 @@ def test_another_key_changes_the_sentence() -> None:
     assert pair_sentence(one, words, "“cat”", "“the”") in apps.said(at)
     at.segmented_control(key="order").set_value("By size of the product").run()
     assert "Heads 0 to 1 share this key" in apps.said(at)
-    apps.run(at.segmented_control(key="pair_view").set_value("Distances"))
+    apps.run(at.selectbox(key="pair_view").set_value("Distances"))
     assert "rotated to every other position by the model's own angles" in apps.said(at)
 
 

@@ -44,7 +44,7 @@ SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
 KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
-LIST = {"width": 230}
+LIST = {"width": 205}
 
 
 def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
@@ -53,18 +53,19 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     first = strongest_cell(forward, *here)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    controls = st.container(horizontal=True, vertical_alignment="center")
+    with controls:
         label = _label("Query", words.row)
         query = token("query", rows, first[0], label=label, on_change=_pin, args=("query",), **LIST)
         best = first[1] if query == first[0] else strongest(forward, *here, query)
         label = _label("Key", words.column)
         key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
-        view = one_of("pair_view", VIEWS, label_visibility="collapsed")
+        view = one_of("pair_view", VIEWS, as_list=True, label_visibility="collapsed", width=130)
     pair = query_key_pair(forward, *here, query, key)
     names = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
     sentence = pair_sentence(pair, words.cell, *names)
     if view in WHY:
-        draw_sources(context, query, key, sentence, as_table=view == TABLE)
+        draw_sources(context, query, key, sentence, controls, as_table=view == TABLE)
     else:
         st.text(sentence)
     if view == PRODUCTS:

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.pair_directions import pair_directions
 from explorer.analysis.score_sources import (
@@ -50,7 +51,7 @@ SHOWN, IN_TABLE = 11, 14
 FEED_FORWARD = "feed-forward"
 FOLLOWED = 2
 """Heads of each side with a button, for readers without a mouse."""
-MEAN, PLAIN = "the mean of all others", "nothing: the score itself"
+MEAN, PLAIN = "mean of the others", "nothing: the score itself"
 LONGEST_NAME = 14
 QUICK_TOKENS = 160
 """The longest text whose sources a panel computes unasked."""
@@ -91,11 +92,17 @@ def sources_of(
 
 
 def draw_sources(
-    context: PageContext, query: int, key: int, sentence: str, *, as_table: bool = False
+    context: PageContext,
+    query: int,
+    key: int,
+    sentence: str,
+    controls: DeltaGenerator,
+    *,
+    as_table: bool = False,
 ) -> None:
-    """The sources of the score of this pair, as two lists of bars or as a table.
+    """The sources of the score of this pair as two lists of bars, or as a table, and in words.
 
-    `sentence` has the weight of the pair.
+    `sentence` has the weight of the pair; one more control joins the `controls`.
     """
     at, forward = context.choice, context.forward
     here = HeadCell(at.part, at.layer, at.head, query, key)
@@ -103,55 +110,32 @@ def draw_sources(
     visible = forward.mask(at.part, at.layer)[query]
     others = [place for place in visible.nonzero()[:, 0].tolist() if place != key]
     names = token_names(columns)
-    trail = _trail(context, here)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        picked = one_of(
-            "against", [MEAN, PLAIN, *(names[place] for place in others)], as_list=True, width=300
-        )
-        _draw_trail(context, trail)
-        st.text(sentence)
+    options = [MEAN, PLAIN, *(names[place] for place in others)]
+    with controls:
+        picked = one_of("against", options, as_list=True, width=260)
     against = None if picked in (MEAN, PLAIN) else names.index(picked)
-    try:
-        sources = sources_of(context.opened, forward, here, against, plain=picked == PLAIN)
-    except SourcesError as error:
-        say(str(error))
-        return
-    if sources is None:
-        return
-    other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
-    st.text(sources_in_words(sources, forward.columns, other))
-    if as_table:
-        grid, directions = widgets.side_by_side(1, 1)
-        with grid:
-            _draw_table(context, sources, here)
-        with directions:
-            _draw_directions(forward, here)
-    else:
-        _draw_bars(context, sources, here)
-    st.caption(_about(sources))
-
-
-def _draw_bars(context: PageContext, sources: ScoreSources, here: HeadCell) -> None:
+    figures, words = widgets.side_by_side(*(1, 1) if as_table else (10, 3))
+    with words:
+        _draw_trail(context, _trail(context, here))
+        st.text(sentence)
+        try:
+            sources = sources_of(context.opened, forward, here, against, plain=picked == PLAIN)
+        except SourcesError as error:
+            say(str(error))
+            return
+        if sources is None:
+            return
+        other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
+        st.text(sources_in_words(sources, forward.columns, other))
     largest = [strongest_sources(side, SHOWN) for side in sources.sides]
-    bars = [
-        _bars(context, here, side, some, sources.position_bias)
-        for side, some in zip(sources.sides, largest, strict=True)
-    ]
-    values = [value for side in bars for _, _, value in side]
-    columns = st.columns(2)
-    for column, name, drawn, some in zip(columns, (QUERY, KEY), bars, largest, strict=True):
-        with column:
-            where = in_quotes(label_at(*_place(context, here, name)))
-            st.markdown(f"**Sources of the {name}** {literal(where)} · click a head to follow it")
-            chart(
-                source_bars(drawn, (min(values), max(values))),
-                key=f"sources_of_{name}",
-                title=f"Sources of the {name}",
-                height=WINDOW,
-                on_pick=partial(_follow_row, context, here, name, some),
-                chosen=_written(context, here),
-            )
-    with st.container(horizontal=True):
+    with figures:
+        if as_table:
+            _draw_table(context, sources, here)
+        else:
+            _draw_bars(context, sources, here, largest)
+    with words:
+        if as_table:
+            _draw_directions(forward, here)
         for name, some in zip((QUERY, KEY), largest, strict=True):
             for one in [one for one in some if one.part][:FOLLOWED]:
                 st.button(
@@ -162,9 +146,34 @@ def _draw_bars(context: PageContext, sources: ScoreSources, here: HeadCell) -> N
                     on_click=_follow,
                     args=(context, here, name, one),
                 )
-        link_with_edit(
-            f"Without head {here.layer}.{here.head}", AblateHead(here.part, here.layer, here.head)
-        )
+        link_with_edit(f"Without head {at.layer}.{at.head}", AblateHead(*at.place))
+    st.caption(_about(sources))
+
+
+def _draw_bars(
+    context: PageContext,
+    sources: ScoreSources,
+    here: HeadCell,
+    largest: Sequence[Sequence[Source]],
+) -> None:
+    bars = [
+        _bars(context, here, side, some, sources.position_bias)
+        for side, some in zip(sources.sides, largest, strict=True)
+    ]
+    values = [value for side in bars for _, _, value in side]
+    columns = st.columns(2)
+    for column, name, drawn, some in zip(columns, (QUERY, KEY), bars, largest, strict=True):
+        with column:
+            where = in_quotes(label_at(*_place(context, here, name)))
+            title = f"Sources of the {name} {where} · click a head to follow it"
+            chart(
+                source_bars(drawn, (min(values), max(values)), title),
+                key=f"sources_of_{name}",
+                title=f"Sources of the {name}",
+                height=WINDOW,
+                on_pick=partial(_follow_row, context, here, name, some),
+                chosen=_written(context, here),
+            )
 
 
 def _bars(

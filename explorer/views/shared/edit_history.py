@@ -106,7 +106,7 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 def _settle_text() -> str:
     """The interventions of the address; of the page before, where the reader comes without any."""
     kept = session().persistent.setdefault("edits", {})
-    is_without = session().has_arrived and not address.is_named("edits")
+    is_without = session().has_arrived and not any(map(address.is_named, ("edits", "lesson")))
     if kept.get("edits") and is_without and not streamlit_patches.came_back():
         widget_state.put("edits", kept["edits"])
         address.write("edits", kept["edits"])
