@@ -17,7 +17,7 @@ HEAD_ALONE = "head_alone"
 """The fragment that is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """Choices of the frame that no widget writes into the address."""
-STAYS = ("text_file", *OF_LESSON, *AROUND)
+STAYS = ("text_file", "edits", *OF_LESSON, *AROUND)
 """Other parameters that every link repeats."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import address, streamlit_patches, widget_state
+from explorer.app import address, widget_state
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -54,7 +54,6 @@ def draw_history(
     chosen = session().choose_next
     if "edits" in chosen:  # a page without the bar
         widget_state.put("edits", chosen.pop("edits"))
-    _settle_text()
     with field or st.container(), st.expander("Interventions as text"):
         st.text_input(label_visibility="collapsed", **address.bound("edits"))
     history, notes = from_address(_text())
@@ -85,7 +84,7 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
     Draws nothing, and shows the pass without them, where there are none.
     """
-    history = from_address(_settle_text())[0]
+    history = from_address(_text())[0]
     if not history.edits:
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
@@ -103,19 +102,8 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
     return edited, which
 
 
-def _settle_text() -> str:
-    """The interventions of the address; of the page before, where the reader comes without any."""
-    kept = session().persistent.setdefault("edits", {})
-    is_without = session().has_arrived and not any(map(address.is_named, ("edits", "lesson")))
-    if kept.get("edits") and is_without and not streamlit_patches.came_back():
-        widget_state.put("edits", kept["edits"])
-        address.write("edits", kept["edits"])
-    kept["edits"] = str(widget_state.get("edits", address.value_of("edits")) or "")
-    return str(kept["edits"])
-
-
 def _text() -> str:
-    return widget_state.get("edits") or ""
+    return str(widget_state.get("edits", address.value_of("edits")) or "")
 
 
 def store_history(history: EditHistory) -> None:
