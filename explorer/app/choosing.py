@@ -97,7 +97,8 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
 def carried() -> dict[str, list[str]]:
     """Parameters that a link must name: the browser keeps only those of the bar's bound widgets."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    return {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
+    declared = filter(address.is_declared, (*names, *STAYS))
+    return {name: address.values_of(name) for name in declared if address.is_named(name)}
 
 
 def initial_values() -> dict[str, str]:
