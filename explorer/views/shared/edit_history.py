@@ -103,7 +103,8 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
 
 def _text() -> str:
-    return str(widget_state.get("edits", address.value_of("edits")) or "")
+    in_address = address.value_of("edits") if address.is_declared("edits") else ""
+    return str(widget_state.get("edits", in_address) or "")
 
 
 def store_history(history: EditHistory) -> None:
