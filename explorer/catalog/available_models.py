@@ -83,7 +83,6 @@ class ModelEntry:
 
     @property
     def example(self) -> str:
-        """The text that a new reader sees first."""
         return self.examples[0] if self.examples else ANY_EXAMPLE
 
 

@@ -93,7 +93,6 @@ def cancel(model: PretrainedModel) -> None:
 
 
 def end_all() -> None:
-    """End every download, at the end of the server."""
     with _lock:
         processes = list(_processes.values())
     for process in processes:

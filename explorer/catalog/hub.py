@@ -43,7 +43,6 @@ class HubPlan:
 
     @property
     def size(self) -> int:
-        """The bytes of all files."""
         return sum(file.size for file in self.files)
 
 

@@ -40,7 +40,6 @@ def in_short(config: TransformerConfig) -> str:
 
 
 def config_sentences(config: TransformerConfig) -> str:
-    """The config in two or three sentences."""
     layers = _layers(config)
     heads = f"{config.n_heads} heads of width {config.head_width}"
     if config.kv_heads != config.n_heads:
@@ -145,16 +144,13 @@ WHOLE_SENTENCES = ("I am a student.", "The cat that the dog chased is tired.")
 def examples_for(config: TransformerConfig, family: str, folder: Path) -> tuple[str, ...]:
     """Sentences whose attention is worth seeing; token IDs where there is no tokenizer.
 
-    Each is cut to as many characters as the model reads tokens.
+    Each is cut to as many characters as the model reads tokens, after a word.
     """
+    most = config.max_len - 2
     return tuple(
-        _beginning(text, config.max_len - 2) for text in _sentences(config, family, folder)
+        text if len(text) <= most else text[: most + 1].rpartition(" ")[0] or text.split()[0]
+        for text in _sentences(config, family, folder)
     )
-
-
-def _beginning(text: str, most: int) -> str:
-    """The first whole words of a text, at most `most` characters, but always one word."""
-    return text if len(text) <= most else text[: most + 1].rpartition(" ")[0] or text.split()[0]
 
 
 def _sentences(config: TransformerConfig, family: str, folder: Path) -> tuple[str, ...]:

@@ -31,7 +31,6 @@ from models.loading.safe_files import INDEX, CheckpointError, quoted
 
 
 def convert(gguf: Path, folder: Path) -> None:
-    """Write a GGUF file as a checkpoint folder."""
     from models.loading.gguf_conversion import convert_gguf
 
     try:

@@ -193,8 +193,11 @@ def _input_and_output(path: tuple[str, ...], config: TransformerConfig) -> tuple
     if path[:1] == ("encoder",):
         ff = _size(config, "d_ff_encoder") or ff
     words, hidden = _size(config, "vocab_size"), _size(config, "d_classifier")
-    heads, keys = _heads(config)
     width: Term = (("d_head", config.head_width),)
+    is_square = config.n_heads * config.head_width == config.d_model
+    heads = model if is_square else (*_size(config, "n_heads"), *width)
+    shares = config.kv_heads != config.n_heads
+    keys: Term = (("n_kv_heads", config.kv_heads), *width) if shares else heads
     if path == ("encoder", "embedding") and config.src_vocab_size:
         return _size(config, "src_vocab_size"), model
     if path[-1] == "table" and config.positions == "relative":
@@ -223,16 +226,6 @@ def _input_and_output(path: tuple[str, ...], config: TransformerConfig) -> tuple
         "proj": (model, model),
     }
     return sizes.get(path[-1], ((), model))
-
-
-def _heads(config: TransformerConfig) -> tuple[Term, Term]:
-    """The widths of all queries and of all keys of a token: d_model, or heads × head width."""
-    width = ("d_head", config.head_width)
-    heads = (*_size(config, "n_heads"), width)
-    if config.n_heads * config.head_width == config.d_model:
-        heads = _size(config, "d_model")
-    shares = config.kv_heads != config.n_heads
-    return heads, (("n_kv_heads", config.kv_heads), width) if shares else heads
 
 
 def _size(config: TransformerConfig, name: str) -> Term:

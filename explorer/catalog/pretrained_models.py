@@ -54,7 +54,6 @@ class PretrainedModel:
 
     @property
     def folder(self) -> Path:
-        """The folder in which the app keeps it."""
         return examples_root() / self.name
 
     @property

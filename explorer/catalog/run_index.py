@@ -74,8 +74,6 @@ class RunFolder(NamedTuple):
 
 @dataclass(frozen=True)
 class RunListing:
-    """The runs of a folder at one time."""
-
     by_name: Mapping[str, RunFolder] = field(default_factory=dict)
     everybodys: Sequence[RunFolder] = ()
     by_owner: Mapping[str | None, Sequence[RunFolder]] = field(default_factory=dict)

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
@@ -94,9 +94,9 @@ def keep_upload(
     if not files:
         raise ModelError("There is no file in this upload: choose a model's folder or a GGUF file.")
     paths = {name: _path(name) for name in files}
-    home = _home(paths.values())
-    index = next((files[name] for name, path in paths.items() if path == home / INDEX), None)
     visible = [path for path in paths.values() if not _is_hidden(path)]
+    home = _home(visible)
+    index = next((files[name] for name, path in paths.items() if path == home / INDEX), None)
     needed = _files_to_keep(visible, home, _shards(index) if index else set())
     names = sorted(name for name, path in paths.items() if path in needed)
     if len(names) > MOST_UPLOADED_FILES:
@@ -160,9 +160,8 @@ def _is_hidden(path: PurePosixPath) -> bool:
     return any(part.startswith(".") for part in path.parts[1:] or path.parts)
 
 
-def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
+def _home(visible: Sequence[PurePosixPath]) -> PurePosixPath:
     """The folder of the model: the outermost one with a config and, if any has them, weights."""
-    visible = [path for path in paths if not _is_hidden(path)]
     homes = {path.parent for path in visible if path.name == CONFIG}
     homes = homes or {path.parent for path in visible if path.name.endswith(GGUF)}
     if not homes:

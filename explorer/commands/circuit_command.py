@@ -30,7 +30,7 @@ from explorer.analysis.circuits.text_pairs import (
     why_no_circuits,
 )
 from explorer.catalog.opened_model import OpenModel
-from explorer.commands.training_commands import read_bytes
+from explorer.commands.training_commands import read_bytes, write_out
 from explorer.system.limits import PAIRS, TABLE_BYTES
 from explorer.text.number_format import three
 
@@ -43,7 +43,6 @@ SOURCES = "two texts (--clean and --corrupted), a table (--pairs) or a template 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--clean", metavar="TEXT", help="the text whose answer is explained")
     parser.add_argument("--corrupted", metavar="TEXT", help="another answer; best as many tokens")
@@ -78,16 +77,12 @@ def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     if args.exact < 0:
         raise ValueError("--exact must be a whole number from 0 on.")
     finding = finding_of(opened, question, measure(opened, question, args.method, args.exact))
-    try:
-        args.out.write_text(finding.to_json(), encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"{args.out} cannot be written: {error.strerror}.") from error
+    write_out(args.out, finding.to_json())
     yield from _summary(finding)
     yield str(args.out)
 
 
 def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair], list[str]]:
-    """The pairs of texts, and remarks about them."""
     sources = [args.clean is not None or args.corrupted is not None, args.pairs, args.template]
     if sum(map(bool, sources)) != 1:
         raise ValueError(f"Give one of these: {SOURCES}.")
@@ -97,9 +92,8 @@ def _pairs(opened: OpenModel, args: argparse.Namespace) -> tuple[list[TextPair],
         if not 1 <= args.count <= PAIRS.most:
             raise ValueError(f"--count must be from 1 to {PAIRS.most}.")
         template = _named("template", args.template, TEMPLATES)
-        template_pairs = make_pairs(opened, template, args.count, args.seed)
-        remark = template_pairs.note
-        return [*template_pairs.pairs], [remark] if remark else []
+        of_template = make_pairs(opened, template, args.count, args.seed)
+        return [*of_template.pairs], [of_template.note] if of_template.note else []
     return [TextPair(args.clean or "", args.corrupted or "", args.answer, args.against)], []
 
 

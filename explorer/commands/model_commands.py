@@ -48,11 +48,11 @@ def add_commands(commands: Any) -> None:
     circuit_command.add_arguments(circuit)
 
     why = commands.add_parser("why", help="explain one attention score by its sources, as a file")
-    why.set_defaults(command=explain_score)
+    why.set_defaults(command=print_lines, lines=why_command.explain_score)
     why_command.add_arguments(why)
 
     programs = commands.add_parser("programs", help="describe all heads by programs, as a file")
-    programs.set_defaults(command=describe_heads)
+    programs.set_defaults(command=print_lines, lines=programs_command.describe_heads)
     programs_command.add_arguments(programs)
 
     more = commands.add_parser("get", help="download a pretrained model, or list those there are")
@@ -105,20 +105,20 @@ def find_circuit(args: argparse.Namespace) -> None:
         print(line)
 
 
-def explain_score(args: argparse.Namespace) -> None:
-    for line in why_command.explain_score(open_folder(folder_named(args.model)), args):
-        print(line)
-
-
-def describe_heads(args: argparse.Namespace) -> None:
-    for line in programs_command.describe_heads(open_folder(folder_named(args.model)), args):
+def print_lines(args: argparse.Namespace) -> None:
+    for line in args.lines(open_folder(folder_named(str(args.model))), args):
         print(line)
 
 
 def get_model(args: argparse.Namespace) -> None:
     if args.name is None:
-        for line in map(_row, PRETRAINED_MODELS.values()):
-            print(line)
+        for known in PRETRAINED_MODELS.values():
+            size = f"{known.download / 1e6:,.0f} MB"
+            if known.is_there:
+                size += ", here"
+            elif left := min(fetched_bytes(known.folder), known.download):
+                size = f"{left / 1e6:,.0f} of {size}"
+            print(f"{known.name:18}{size:16}{known.licence:12}{known.kind:34}{known.good_for}")
         return
     model = PRETRAINED_MODELS.get(args.name)
     if model is None:
@@ -143,15 +143,6 @@ def get_model(args: argparse.Namespace) -> None:
 
 def known_models() -> str:
     return ", ".join(PRETRAINED_MODELS)
-
-
-def _row(model: PretrainedModel) -> str:
-    size = f"{model.download / 1e6:,.0f} MB"
-    if model.is_there:
-        size += ", here"
-    elif left := min(fetched_bytes(model.folder), model.download):
-        size = f"{left / 1e6:,.0f} of {size}"
-    return f"{model.name:18}{size:16}{model.licence:12}{model.kind:34}{model.good_for}"
 
 
 @contextmanager

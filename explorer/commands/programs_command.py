@@ -11,7 +11,7 @@ from explorer.analysis import head_programs
 from explorer.analysis.head_programs import DESCRIBED, LONGEST
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.vega_lite import finite
-from explorer.commands.training_commands import read_bytes
+from explorer.commands.training_commands import read_bytes, write_out
 from explorer.system.limits import TABLE_BYTES
 from explorer.text.checked_text import decoded, lines_in
 from explorer.text.number_format import signed, three
@@ -21,7 +21,6 @@ BEST = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     lines = (
         f"a text; its first {head_programs.MOST_LINES} lines are read, and {LONGEST} tokens of each"
@@ -60,10 +59,7 @@ def describe_heads(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]
         for count, (loss, loss_random) in curve.items()
     ]
     written = {"heads": rows, "curve": points, "loss": points[0]["loss"] if points else None}
-    try:
-        args.out.write_text(json.dumps(written, indent=1), encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"{args.out} cannot be written: {error.strerror}.") from error
+    write_out(args.out, json.dumps(written, indent=1))
     described = head_programs.n_described(heads)
     for of in head_programs.ranked(heads)[:BEST]:
         yield f"Head {of.layer}.{of.head}: {of.in_words}."

@@ -98,7 +98,9 @@ def sweep_settings(args: argparse.Namespace) -> None:
         print(json.dumps([run_record(run) | {"differs": name} for run, name in both]))
     else:
         for run, name in zip(runs, names, strict=True):
-            print(f"{run.name:20}{run.status().state:14}{_held_out(run):34}{name}")
+            status = run.status()
+            value = "" if status.value is None else f"{status.measure} {three(status.value)}"
+            print(f"{run.name:20}{status.state:14}{value:34}{name}")
     if signals and any(run.status().state != DONE for run in runs):
         interrupted = [run.name for run in runs if run.status().state == INTERRUPTED]
         raise EndedBySignal(signals[0], interrupted)
@@ -137,7 +139,6 @@ def list_runs(args: argparse.Namespace) -> None:
 
 
 def evaluate(args: argparse.Namespace) -> None:
-    """Compute the metric of the model's task on its held-out data."""
     folder = folder_named(args.model)
     opened = open_folder(folder)
     around = (folder, *folder.absolute().parents[:2])
@@ -188,8 +189,3 @@ def run_record(run: Run) -> dict[str, Any]:
     about |= {"loss": status.loss, "measure": status.measure, "value": status.value}
     about |= {"best": best and best.value, "best_step": best and best.step}
     return about | {"seconds": status.seconds, "changes": changes(spec), "message": status.message}
-
-
-def _held_out(run: Run) -> str:
-    status = run.status()
-    return "" if status.value is None else f"{status.measure} {three(status.value)}"

@@ -225,7 +225,11 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
         if ended.value is not None:
             print(f"On {ended.held_out}: {ended.measure} {three(ended.value)}.")
         print(run.checkpoint() or run.folder)
-        print(_where_to_see(run))
+        if _is_in_app(run):
+            print(f"It opens in the app as {run.name}.")
+        else:
+            folder = run.folder.parent
+            print(f"To open it in the app, start the app with EXPLORER_RUNS={folder}.")
     if signals and ended.state == INTERRUPTED:
         name = run.name if _is_in_app(run) else shlex.quote(str(run.folder))
         raise EndedBySignal(signals[0], [name])
@@ -233,13 +237,6 @@ def _show_training(run: Run, args: argparse.Namespace) -> None:
 
 def _is_in_app(run: Run) -> bool:
     return run.folder.parent.resolve() == runs_root().resolve()
-
-
-def _where_to_see(run: Run) -> str:
-    """How to open the run in the app, which lists only the runs of one folder."""
-    if _is_in_app(run):
-        return f"It opens in the app as {run.name}."
-    return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
 
 
 @dataclass
@@ -286,6 +283,14 @@ def check_can_write(folder: Path) -> None:
     except OSError as error:
         why = f"Cannot write to {folder} ({error.strerror}): choose another folder."
         raise ValueError(why) from error
+
+
+def write_out(path: Path, text: str) -> None:
+    """ValueError says why the file cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def read_text(path: Path) -> str:

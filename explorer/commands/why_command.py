@@ -14,6 +14,7 @@ from explorer.analysis.score_sources import (
     sources_in_words,
 )
 from explorer.catalog.opened_model import OpenModel
+from explorer.commands.training_commands import write_out
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import Token
 from explorer.text.number_format import three
@@ -22,7 +23,6 @@ from explorer.text.visible_text import in_quotes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--text", required=True, metavar="TEXT")
     head = "the layer and the head, such as 23.0"
@@ -49,10 +49,7 @@ def explain_score(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     if args.plain and against is not None:
         raise ValueError("Give --against or --plain, not both.")
     sources = score_sources(forward, part, layer, head, query, key, against, plain=args.plain)
-    try:
-        args.out.write_text(json.dumps(as_json(sources), indent=1), encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"{args.out} cannot be written: {error.strerror}.") from error
+    write_out(args.out, json.dumps(as_json(sources), indent=1))
     weight = float(forward.weights(part, layer, head)[query, key])
     row, column = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
     yield forward.part(part).words.cell.format(row=row, column=column, value=three(weight)) + "."

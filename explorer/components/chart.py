@@ -37,7 +37,7 @@ def chart(
     the same mark again only after the chart is new.
     """
     table_with_rows = table if table is not None and any(map(len, table.values())) else None
-    columns = table_with_rows or _columns(_rows(spec))
+    columns = table_with_rows or _columns(spec)
     size = {"height": height} if isinstance(height, int) else {}
 
     def figures() -> list[TableData]:
@@ -78,14 +78,10 @@ def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> No
         st.plotly_chart(figure, key=key, config=PLOTLY_CONFIG, alt=alt, height="stretch")
 
 
-def _rows(spec: Spec) -> list[Mapping[str, Any]]:
-    """The rows of every table that a chart holds."""
+def _columns(spec: Spec) -> Table:
+    """The rows of every table that a chart holds, as columns; a cell that a row lacks is empty."""
     tables: list[Rows] = [*spec.get("datasets", {}).values()]
     tables += [layer["data"]["values"] for layer in spec["layer"] if "data" in layer]
-    return [row for table in tables for row in table]
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The rows as columns; a cell that a row lacks is empty."""
+    rows = [row for table in tables for row in table]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: [row.get(name) for row in rows] for name in names}

@@ -87,7 +87,6 @@ def slim_js(source: str) -> str:
 
 
 def slim_css(source: str) -> str:
-    """The rules without comments and indentation."""
     source = re.sub(r"/\*.*?\*/", "", source, flags=re.DOTALL)
     return "\n".join(line.strip() for line in source.splitlines() if line.strip()) + "\n"
 
@@ -143,8 +142,6 @@ class PageView:
 
 @dataclass
 class PageViews:
-    """The views that the run of a page has drawn so far."""
-
     drawn: dict[str, PageView] = field(default_factory=dict)
     """By key, for the export."""
     frame: dict[str, bytes] | None = None

@@ -26,6 +26,5 @@ _PAGE_TOP = component(
 
 
 def page_top() -> None:
-    """Start a page at its top."""
     reader = session()
     _PAGE_TOP(key="page_top", data=[reader.page, links.of_the_page(reader.hidden)])

@@ -147,7 +147,6 @@ def every_head(weights: Tensor, allowed: Tensor) -> dict[str, bytes]:
 
 
 def singles(array: Array) -> bytes:
-    """The values in single precision."""
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
 
 
@@ -215,7 +214,6 @@ def pack(header: Mapping[str, Any], planes: Mapping[str, bytes] | None = None) -
 
 
 def unpack(message: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The header and the planes of a message."""
     body = zlib.decompress(message)
     at = 4 + int.from_bytes(body[:4], "little")
     header: dict[str, Any] = json.loads(body[4:at])

@@ -21,7 +21,6 @@ VARIANTS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
 def font_folders() -> tuple[Path, ...]:
-    """The folders of the fonts that are installed as packages."""
     import manimgx_fonts
     import noto_cjk_sans_jp_regular
 

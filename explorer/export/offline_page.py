@@ -73,7 +73,6 @@ def code_of(views: Iterable[OfflineView | OfflinePicture]) -> tuple[str, str]:
 
 
 def origin(about: Mapping[str, str]) -> str:
-    """The origin of the numbers, as an HTML list of names and values."""
     items = "".join(
         f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in about.items()
     )
@@ -81,7 +80,6 @@ def origin(about: Mapping[str, str]) -> str:
 
 
 def markup(view: OfflineView | OfflinePicture) -> str:
-    """A view's element with its data, or a picture."""
     name = html.escape(view.title)
     if isinstance(view, OfflinePicture):
         source = base64.b64encode(view.svg).decode()
@@ -125,7 +123,6 @@ def colours() -> str:
 
 
 def colours_of(palette: theme.Palette) -> str:
-    """The theme's colours of one palette, as CSS variables."""
     return (
         f"--st-background-color: {palette.background}; --st-text-color: {palette.text}; "
         f"--st-border-color: {palette.border}; "

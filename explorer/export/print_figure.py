@@ -121,7 +121,6 @@ def printing(texts: Iterable[str]) -> Iterator[tuple[str, ...]]:
 
 
 def texts_of(data: FigureData | TableData) -> list[str]:
-    """Every text that is drawn."""
     if isinstance(data, FigureData):
         names = data.unit, data.note, data.row_name, data.column_name
         return [data.title, *names, *data.rows, *data.columns]
@@ -144,8 +143,11 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
     colours = LinearSegmentedColormap.from_list("explorer", list(stops))
 
     rows, columns = values.shape
-    size = width, _height(rows, columns, width)
-    figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
+    room, side = width - _around(width), min(rows, columns)
+    height = min(9.0, max(2.2, room * rows / max(1, columns) + 1.4))  # square cells, within a page
+    # A wide matrix may need more height for its row labels.
+    has_height = columns <= rows or room / columns >= LABEL_APART
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(
         _fullness(data, finite, top),
@@ -153,7 +155,7 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
         vmin=-1.0 if is_diverging else 0.0,
         vmax=1.0,
         interpolation="nearest",
-        aspect="equal" if _is_square(rows, columns, width) else "auto",
+        aspect="equal" if has_height and max(rows, columns) <= 4 * side else "auto",
     )
     for row, cells in enumerate(~visible):
         axes.broken_barh(
@@ -163,9 +165,7 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
     for row, is_nan in enumerate(unknown):
         axes.broken_barh(_runs(is_nan), (row - 0.5, 1), facecolor=LIGHT.muted)
     family = ["monospace", *more]
-    most = round(
-        MOST_PRINTED_LABELS * (width - _around(width)) / (PAGE_WIDTH - _around(PAGE_WIDTH))
-    )
+    most = round(MOST_PRINTED_LABELS * room / (PAGE_WIDTH - _around(PAGE_WIDTH)))
     down, across = (_labels(side, most) for side in sides(data))
     axes.set_yticks(*down, fontfamily=family, fontsize=7)
     axes.set_xticks(*across, fontfamily=family, fontsize=7, rotation=90)
@@ -310,18 +310,6 @@ def _runs(cells: np.ndarray) -> list[tuple[float, int]]:
     """Start and length of each run of true cells."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], cells.astype(np.int8), [0]))))
     return [(start - 0.5, int(end - start)) for start, end in edges.reshape(-1, 2)]
-
-
-def _height(rows: int, columns: int, width: float) -> float:
-    """The height in inches that makes cells square, within a page."""
-    return min(9.0, max(2.2, (width - _around(width)) * rows / max(1, columns) + 1.4))
-
-
-def _is_square(rows: int, columns: int, width: float) -> bool:
-    """Whether the cells are square: a wide matrix may need more height for its row labels."""
-    if columns > rows and (width - _around(width)) / columns < LABEL_APART:
-        return False
-    return max(rows, columns) <= 4 * min(rows, columns)
 
 
 def _around(width: float) -> float:

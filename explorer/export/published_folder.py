@@ -63,17 +63,14 @@ def adapter_to_folder(checkpoint: Path, folder: Path) -> str:
 
 
 def has_adapter(checkpoint: Path) -> bool:
-    """Whether a checkpoint is from a LoRA run."""
     return (checkpoint / ADAPTER_CONFIG).is_file()
 
 
 def to_zip(opened: OpenModel) -> bytes:
-    """The published folder as one file to download."""
     return _zip(lambda folder: to_folder(opened, folder))
 
 
 def adapter_to_zip(checkpoint: Path) -> bytes:
-    """The adapter's folder as one file to download."""
     return _zip(lambda folder: adapter_to_folder(checkpoint, folder))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 from explorer.charts.figure_data import Figure, FigureData, TableData, is_table, short_titles
@@ -131,12 +131,6 @@ def _is_legible(figure: Figure) -> bool:
     )
 
 
-def _left_out(view: KeptView, on_slide: int) -> str:
-    """How many of the view's figures a slide shows; empty where it shows all."""
-    count = max(view.had, len(view.figures))
-    return f"This slide shows {on_slide} of {count} figures." if on_slide < count else ""
-
-
 class _Slide:
     """The layout of one page: lines of words, and boxes for the figures between them."""
 
@@ -145,7 +139,8 @@ class _Slide:
         self.link = base + view.address if base else None
         about = " · ".join(f"{name} {text}" for name, text in view.about.items())
         self.figures = main_figures(view.figures)
-        more = _left_out(view, len(self.figures))
+        count, drawn = max(view.had, len(view.figures)), len(self.figures)
+        more = f"This slide shows {drawn} of {count} figures." if drawn < count else ""
         caption = view.note if view.is_drawn else GONE
         self.head = [
             (line, size, colour, above if at == 0 else 0)
@@ -175,29 +170,20 @@ class _Slide:
             _write(slide, line, MARGIN, y, WORDS_TYPE, LIGHT.text)
             y += WORDS_TYPE * LEADING
         _write(slide, cut(self.session, 80), MARGIN, FOOT, SMALL_TYPE, LIGHT.muted)
-        _write(
-            slide, self.place, SLIDE_WIDTH - MARGIN, FOOT, SMALL_TYPE, LIGHT.muted, align="right"
-        )
+        right = SLIDE_WIDTH - MARGIN
+        _write(slide, self.place, right, FOOT, SMALL_TYPE, LIGHT.muted, ha="right")
         if self.link:
             where = SLIDE_WIDTH / 2, FOOT, SMALL_TYPE, LIGHT.series[0]
-            _write(slide, "Open in the app", *where, align="center", url=self.link)
+            _write(slide, "Open in the app", *where, ha="center", url=self.link)
         return slide
 
 
 def _write(
-    slide: "Drawing",
-    text: str,
-    x: float,
-    y: float,
-    size: float,
-    colour: str,
-    *,
-    align: str = "left",
-    url: str | None = None,
+    slide: "Drawing", text: str, x: float, y: float, size: float, colour: str, **how: Any
 ) -> None:
-    """Write one line with its baseline at `y`."""
+    """Write one line with its baseline at `y`; `how` has matplotlib's own options."""
     where = x / SLIDE_WIDTH, y / SLIDE_HEIGHT
-    slide.text(*where, plain(text), fontsize=size, color=colour, ha=align, url=url)
+    slide.text(*where, plain(text), fontsize=size, color=colour, **how)
 
 
 def _lines(text: str, size: float, most: int) -> list[str]:

@@ -127,7 +127,6 @@ OPTIONAL = "source"  # a last field, which is not written where it is None
 
 
 def edit_to_text(edit: Intervention) -> str:
-    """One intervention as text."""
     present = [f for f in fields(edit) if f.name != OPTIONAL or getattr(edit, f.name) is not None]
     values = (CODECS.get(f.name, NUMBER)[0](getattr(edit, f.name)) for f in present)
     return ".".join((KIND_LETTERS[type(edit)], *values))

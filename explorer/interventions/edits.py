@@ -194,7 +194,6 @@ class EditHistory:
         return EditHistory(self.edits, min(len(self.edits), self.done + 1))
 
     def remove(self, index: int) -> EditHistory:
-        """Remove the intervention at this index."""
         left = (*self.edits[:index], *self.edits[index + 1 :])
         return EditHistory(left, self.done - (index < self.done))
 

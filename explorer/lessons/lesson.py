@@ -42,7 +42,6 @@ class LessonStep:
 
     @property
     def page(self) -> str:
-        """The page that the step opens."""
         return urlsplit(self.open).path.strip("/") or FIRST_PAGE
 
     @property

@@ -77,7 +77,6 @@ _READ: dict[Path, tuple[tuple[int, int], Lesson | str]] = {}
 
 
 def _lesson_or_fault(path: Path, pages: Pages) -> Lesson | str:
-    """The lesson of a file, or why the file is no lesson."""
     try:
         status = path.stat()
     except OSError:

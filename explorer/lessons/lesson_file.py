@@ -106,7 +106,12 @@ def _table_in(text: str, file: str) -> dict[str, Any]:
     """The table that this TOML is, in visible characters; LessonError says why it is none."""
     from models.file_text import visible_values  # as above
 
-    _no_long_keys(text, file)
+    for key in BETWEEN.split(QUOTED.sub("_", text)):  # before it is parsed
+        if key.count(".") > MOST_DOTS:
+            raise LessonError(
+                f"{file}: {key.strip()[:40]!r} has more than {MOST_DOTS} dots: put a text between "
+                "quotes, and shorten a key."
+            )
     try:
         table: dict[str, Any] = visible_values(tomllib.loads(text))
         return table
@@ -117,16 +122,6 @@ def _table_in(text: str, file: str) -> dict[str, Any]:
     except RecursionError:
         why = "it is nested too deep"
     raise LessonError(f"{file}: the file is not valid TOML ({why}); correct it there.")
-
-
-def _no_long_keys(text: str, file: str) -> None:
-    """LessonError where a key has too many dots; this runs before the TOML is parsed."""
-    for key in BETWEEN.split(QUOTED.sub("_", text)):
-        if key.count(".") > MOST_DOTS:
-            raise LessonError(
-                f"{file}: {key.strip()[:40]!r} has more than {MOST_DOTS} dots: put a text between "
-                "quotes, and shorten a key."
-            )
 
 
 def _step(table: Mapping[str, Any], where: str) -> LessonStep:
@@ -265,7 +260,6 @@ class _Fields:
         return tuple(value)
 
     def parameters(self, name: str) -> dict[str, str]:
-        """The parameters of an address, by name."""
         value = self.value(name, {})
         is_one = (
             isinstance(value, dict)

@@ -7,8 +7,6 @@ PIECE = 1 << 16
 
 
 class AnswerPieces:
-    """Hands on a long answer in pieces."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 

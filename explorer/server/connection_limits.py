@@ -72,7 +72,9 @@ class ConnectionLimits:
 
         The old page disconnects when it is reloaded, so the new one takes its place.
         """
-        if _is_reload(scope) and self.by_reader[key_in(HTTPConnection(scope).cookies)]:
+        is_page = scope["type"] == "http" and _is_page(scope)
+        is_reload = is_page and Headers(scope=scope).get("cache-control") in RELOADS
+        if is_reload and self.by_reader[key_in(HTTPConnection(scope).cookies)]:
             return ""
         if self.connected >= SESSIONS.most or files_are_scarce():
             return SESSIONS.refusal()
@@ -97,18 +99,12 @@ class ConnectionLimits:
 
 
 def client_network(scope: Scope) -> str:
-    """The network that a request comes from."""
     host, _ = scope.get("client") or ("", 0)
     return network_of(str(host))
 
 
 def _is_page(scope: Scope) -> bool:
     return scope["method"] in {"GET", "HEAD"} and accepts_html(scope)
-
-
-def _is_reload(scope: Scope) -> bool:
-    is_page = scope["type"] == "http" and _is_page(scope)
-    return is_page and Headers(scope=scope).get("cache-control") in RELOADS
 
 
 def raise_file_limit() -> int:

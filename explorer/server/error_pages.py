@@ -35,7 +35,6 @@ HEALTH_CHECK = "/_stcore/health"
 async def send_error(
     scope: Scope, receive: Receive, send: Send, status: int, sentence: str, **headers: str
 ) -> None:
-    """Answer with this status and sentence."""
     fields = {"connection": "close", "cache-control": "no-store"}
     fields |= {name.replace("_", "-"): value for name, value in headers.items()}
     text = PlainTextResponse(f"{sentence}\n", status, fields)

@@ -71,7 +71,6 @@ class LineLimit:
         """By place, the time of its first line, and how many have come since then."""
 
     def allows(self, record: logging.LogRecord) -> bool:
-        """Whether this line is logged."""
         place = (record.pathname, record.lineno)
         start, count = self._recent.get(place, (record.created, 0))
         if record.created - start >= WINDOW:
@@ -83,7 +82,6 @@ class LineLimit:
 
 
 def line_of(record: logging.LogRecord) -> str:
-    """The record as one line."""
     fields: dict[str, Any] = {
         "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname.lower(),

@@ -61,8 +61,6 @@ def serve(**gauges: Callable[[], float]) -> Callable[[], None]:
 
 
 class RequestCounts:
-    """Counts answers and connections."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 

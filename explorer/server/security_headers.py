@@ -28,8 +28,6 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 

@@ -35,8 +35,6 @@ TOO_LONG = "The upload was longer than it declared and was ended. Upload the fil
 
 
 class UploadLimits:
-    """Counts and bounds uploads."""
-
     def __init__(self, app: ASGIApp, received: ReceivedUploads = RECEIVED) -> None:
         self.app = app
         self.received = received

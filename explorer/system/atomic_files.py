@@ -8,7 +8,6 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from explorer.system import limits, operating_system
@@ -83,34 +82,25 @@ class Lock:
     def acquire(self, patience: float = 0.0) -> bool:
         """Take the lock, waiting at most `patience` seconds."""
         end = time.monotonic() + patience
-        while not self._take():
+        while True:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            if operating_system.lock(file):
+                self._file = file
+                return True
+            os.close(file)
             if time.monotonic() >= end:
                 return False
             time.sleep(0.02)
-        return True
 
     def release(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def _take(self) -> bool:
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        if operating_system.lock(file):
-            self._file = file
-            return True
-        os.close(file)
-        return False
-
     def __enter__(self) -> "Lock":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

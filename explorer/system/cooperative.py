@@ -116,15 +116,11 @@ def _check_cancelled() -> None:
     """End a waiting run whose result nobody wants any more."""
     if (run := current_run()) is not None:
         run.check_cancelled()
-    else:
+    elif _cancel_check is not None:
         _cancel_check()
 
 
-def _never_cancelled() -> None:
-    """Outside the app nobody leaves."""
-
-
-_cancel_check: Callable[[], None] = _never_cancelled
+_cancel_check: Callable[[], None] | None = None  # outside the app nobody leaves
 
 
 def set_cancel_check(cancel_check: Callable[[], None]) -> None:

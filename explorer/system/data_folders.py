@@ -9,7 +9,6 @@ PACKAGES = {"site-packages", "dist-packages"}
 
 
 def shipped_root() -> Path:
-    """The models that ship with the app."""
     return Path(os.environ.get("EXPLORER_CHECKPOINTS") or ROOT / "models" / "checkpoints")
 
 
@@ -34,7 +33,6 @@ def recorded_root() -> Path:
 
 
 def runs_root() -> Path:
-    """Training runs."""
     return Path(os.environ.get("EXPLORER_RUNS") or data_root() / "runs")
 
 

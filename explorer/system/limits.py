@@ -44,7 +44,6 @@ class Limit:
         return _chosen(self)
 
     def allows(self, amount: float) -> bool:
-        """Whether an amount is within the bound."""
         return amount <= self.most
 
     def refusal(self, amount: float | None = None, most: float | None = None) -> str:
@@ -57,7 +56,6 @@ class Limit:
         return self.sentence.format(limit=bound, amount=words)
 
     def in_words(self, number: float) -> str:
-        """The number with its unit."""
         if self.unit == "bytes":
             size, unit = (number / GB, "GB") if number >= GB else (number / MB, "MB")
             return f"{size:,.3g} {unit}" if size < 100 else f"{size:,.0f} {unit}"

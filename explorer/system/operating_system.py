@@ -87,11 +87,9 @@ else:
         return True
 
     def replace(new: Path, old: Path) -> None:
-        """Replace one file with another."""
         new.replace(old)
 
     def is_mine(status: os.stat_result) -> bool:
-        """Whether the file belongs to this process's user."""
         return status.st_uid == os.getuid()
 
     def is_mine_alone(status: os.stat_result) -> bool:
@@ -103,15 +101,12 @@ else:
         os.killpg(process.pid, signal.SIGKILL if at_once else signal.SIGTERM)
 
     def end_own_group() -> None:
-        """End this process and all of its group."""
         os.killpg(os.getpgid(0), signal.SIGTERM)
 
     def be_nice(by: int) -> None:
-        """Lower the priority of this process."""
         os.nice(by)
 
     def limits(what: str) -> tuple[int, int]:
-        """The soft and the hard limit of this process."""
         return resource.getrlimit(getattr(resource, f"RLIMIT_{what}"))
 
     def limit(**most: int) -> None:

@@ -33,8 +33,6 @@ Sums = Int[Tensor, "b 2"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AdditionTask(BuiltinTask):
-    """All pairs of numbers below 23."""
-
     metric = ("right sums", token_accuracy)
     kind: ClassVar[str] = "decoder"
     sizes: ClassVar[Sizes] = SMALL | {"d_ff": 256, "max_len": EQUALS + 1, "positions": "learned"}
@@ -102,7 +100,6 @@ class AdditionTask(BuiltinTask):
 
     @cached_property
     def _numbers(self) -> Int[Tensor, "n"]:
-        """The token ID of each number."""
         return torch.tensor([self.tokenizer.id_of(str(n)) for n in range(MODULUS)])
 
 

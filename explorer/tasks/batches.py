@@ -34,7 +34,6 @@ def sample_rows(count: int, size: int, random: torch.Generator) -> Int[Tensor, "
 
 
 def sampled_batch(rows: Batch, count: int, random: torch.Generator, pad_id: int = 0) -> Batch:
-    """Some of these labelled rows."""
     chosen = sample_rows(count, len(rows.labels), random)
     return Batch((trimmed(rows.inputs[0][chosen], pad_id),), rows.labels[chosen])
 
@@ -50,7 +49,6 @@ def pair_rows(tokenizer: TrainedWith, pairs: Iterable[tuple[str, str]]) -> PairR
 def sampled_pairs(
     tokenizer: TrainedWith, rows: PairRows, count: int, random: torch.Generator
 ) -> Batch:
-    """Some of these pairs."""
     chosen, pad_id = sample_rows(count, len(rows[0]), random), tokenizer.id_of(PAD)
     return pair_batch(tokenizer, *(trimmed(side[chosen], pad_id) for side in rows))
 

@@ -2,7 +2,7 @@
 
 import gzip
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("data")
@@ -17,16 +17,10 @@ class BundledText:
     file: str
     attribution: str
 
-    @property
+    @cached_property
     def text(self) -> str:
-        """The whole text, unpacked once."""
-        return _unpacked(self.file)
-
-
-@cache
-def _unpacked(file: str) -> str:
-    with gzip.open(FOLDER / file) as packed:
-        return packed.read(LARGEST_TEXT).decode()
+        with gzip.open(FOLDER / self.file) as packed:
+            return packed.read(LARGEST_TEXT).decode()
 
 
 REVIEWS = BundledText(

@@ -62,7 +62,6 @@ def is_held_out_pair(pair: Pair) -> bool:
 
 
 def random_sentence(rng: random.Random) -> str:
-    """An English sentence of the grammar."""
     words = _random_noun_phrase(rng)
     verb = rng.choice(list(VERBS))
     words += ["does", "not", VERBS[verb][0]] if rng.random() < 0.5 else [verb]

@@ -101,8 +101,6 @@ def canonical(blocks: Rows) -> Rows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InductionControl(Induction):
-    """The same task for a model with a single layer."""
-
     sizes: ClassVar[Sizes] = Induction.sizes | {"n_layers": 1}
 
     name: str = "induction-control"

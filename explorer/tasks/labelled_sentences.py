@@ -101,9 +101,8 @@ class SentenceTask(CustomTask):
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
-        rows, size = self.training_rows, training.batch_size
         pad_id = self.tokenizer.id_of(PAD)
-        batch = sampled_batch(rows, size, random, pad_id)
+        batch = sampled_batch(self.training_rows, training.batch_size, random, pad_id)
         hidden = torch.rand(batch.inputs[0].shape, generator=random) < self.word_dropout
         hidden[:, 0] = False  # `<cls>` stays; padding is masked
         return Batch((batch.inputs[0].masked_fill(hidden, pad_id),), batch.labels)
@@ -128,8 +127,6 @@ class SentenceTask(CustomTask):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reviews(SentenceTask):
-    """Real review sentences, positive or negative."""
-
     name: str = "reviews"
     title: str = "Sentiment of real reviews"
     explanation: str = (
@@ -159,8 +156,6 @@ class Reviews(SentenceTask):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sentences(SentenceTask):
-    """The sentences of a table, with its labels."""
-
     tokenizers: ClassVar[tuple[str, ...]] = (WORDS, SUBWORDS)
 
     name: str = "sentences"

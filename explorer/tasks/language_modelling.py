@@ -1,7 +1,7 @@
 """Language modelling of a text, in letters or subwords: yours, or Shakespeare's plays."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
@@ -60,10 +60,22 @@ class LanguageTask(CustomTask):
 
     @classmethod
     def of_text(cls, text: str, tokenizer_of: Callable[[str], TrainedWith]) -> Self:
-        """The task of this text; its tokenizer is made of the training part only."""
-        parts = split_text(checked_corpus(text, cls.least))
+        """The task of this text; its tokenizer is made of the training part only.
+
+        TextError says in one sentence that the text is too short or too long.
+        """
+        text = checked(text, limits.CORPUS_CHARACTERS)
+        if len(text) < cls.least:
+            raise TextError(
+                f"The text has {len(text):,} characters; give at least {cls.least:,} to learn from."
+            )
+        parts = split_text(text)
         tokenizer = tokenizer_of(parts[0])
-        training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)
+        training, held_out = (torch.tensor(tokenizer.corpus_ids(part)) for part in parts)
+        if min(len(training), len(held_out)) < CONTEXT:
+            raise TextError(
+                f"The text is too short to train on: a tenth of it must fill {CONTEXT} tokens."
+            )
         return cls(
             examples=(first_words(parts[0]),),
             tokenizer=tokenizer,
@@ -76,18 +88,13 @@ class LanguageTask(CustomTask):
             held_out_ids=held_out,
         )
 
-    @property
-    def context(self) -> int:
-        """Tokens in a window: the max_len of the default model."""
-        return self.model.max_len
-
     def within(self, tokens: int) -> "LanguageTask":
         return replace(self, model=self.model.replace(max_len=tokens))
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         starts = torch.randint(self.training_size, (training.batch_size, 1), generator=random)
-        return self._batch_of(self.training_ids[starts + torch.arange(self.context)])
+        return self._batch_of(self.training_ids[starts + torch.arange(self.model.max_len)])
 
     @property
     def held_out_batch(self) -> Batch:
@@ -98,7 +105,7 @@ class LanguageTask(CustomTask):
     @property
     def training_size(self) -> int:
         """Windows, which overlap: one begins at each token."""
-        return len(self.training_ids) - self.context + 1
+        return len(self.training_ids) - self.model.max_len + 1
 
     def measuring_everything(self) -> "LanguageTask":
         """The same task, measured on the whole held-out text."""
@@ -107,8 +114,8 @@ class LanguageTask(CustomTask):
     @property
     def held_out_windows(self) -> Int[Tensor, "b t"]:
         """The held-out text in windows that do not overlap; a last part window is left out."""
-        whole = len(self.held_out_ids) // self.context * self.context
-        return self.held_out_ids[:whole].view(-1, self.context)
+        size = self.model.max_len
+        return self.held_out_ids[: len(self.held_out_ids) // size * size].view(-1, size)
 
     def _batch_of(self, windows: Int[Tensor, "b t"]) -> Batch:
         start = torch.full((len(windows), 1), self.tokenizer.id_of(BOS))
@@ -117,8 +124,6 @@ class LanguageTask(CustomTask):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Characters(LanguageTask):
-    """A text, one letter at a time."""
-
     least: ClassVar[int] = 10 * (CONTEXT + 10)
 
     name: str = "characters"
@@ -210,16 +215,6 @@ class Shakespeare(LanguageTask):
         return replace(task, examples=cls.examples, training=training, held_out_texts=())
 
 
-def checked_corpus(text: str, least: int) -> str:
-    """A checked training text. TextError says in one sentence that it is too short or too long."""
-    text = checked(text, limits.CORPUS_CHARACTERS)
-    if len(text) < least:
-        raise TextError(
-            f"The text has {len(text):,} characters; give at least {least:,} to learn from."
-        )
-    return text
-
-
 def first_words(text: str) -> str:
     """The first words of the text: an example in its own alphabet."""
     words = text[: CONTEXT // 2 + 20].split()
@@ -237,15 +232,3 @@ def split_text(text: str) -> tuple[str, str]:
     line = text.find("\n", cut - 1, cut + len(text) // 50)
     cut = cut if line < 0 else line + 1
     return text[:cut], text[cut:]
-
-
-def training_and_held_out_ids(
-    tokenizer: TrainedWith, parts: Sequence[str], context: int
-) -> tuple[Ids, Ids]:
-    """Both parts as token IDs; TextError where either is too short to fill a window."""
-    training, held_out = (torch.tensor(tokenizer.corpus_ids(part)) for part in parts)
-    if min(len(training), len(held_out)) < context:
-        raise TextError(
-            f"The text is too short to train on: a tenth of it must fill {context} tokens."
-        )
-    return training, held_out

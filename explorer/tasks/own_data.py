@@ -63,7 +63,16 @@ def read_pairs(table: str, columns: tuple[str, str]) -> tuple[dict[tuple[str, st
         if not _is_filled(values):
             empty += 1
             continue
-        pair = _pair_of(line, values, names, columns)
+        if len(values) > len(names):
+            raise TextError(
+                f"Line {line} has more columns than the first one: put a text with a "
+                "separator in it in quotes."
+            )
+        by_name = dict(zip(names, map(str.strip, values), strict=False))
+        pair = by_name.get(columns[0], ""), by_name.get(columns[1], "")
+        if not all(pair):
+            missing = columns[1] if pair[0] else columns[0]
+            raise TextError(f"Line {line} has no {missing}: fill it in, or leave the line out.")
         repeated += pairs.pop(pair, 0) > 0
         pairs[pair] = line
     left_out = {"empty row": empty, "repeated row": repeated, "other column": len(names) - 2}
@@ -92,22 +101,6 @@ def _numbered_rows(table: str, separator: str) -> Iterator[tuple[int, list[str]]
 
 def _is_filled(values: Sequence[str]) -> bool:
     return any(value.strip() for value in values)
-
-
-def _pair_of(
-    line: int, values: Sequence[str], names: Sequence[str], columns: tuple[str, str]
-) -> tuple[str, str]:
-    if len(values) > len(names):
-        raise TextError(
-            f"Line {line} has more columns than the first one: put a text with a "
-            "separator in it in quotes."
-        )
-    by_name = dict(zip(names, map(str.strip, values), strict=False))
-    first, second = (by_name.get(name, "") for name in columns)
-    if not (first and second):
-        missing = columns[0] if not first else columns[1]
-        raise TextError(f"Line {line} has no {missing}: fill it in, or leave the line out.")
-    return first, second
 
 
 def tokenizer_for(choice: str | TrainedWith, training: str, reads: Reads = DECODER) -> TrainedWith:

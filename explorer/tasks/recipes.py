@@ -42,26 +42,22 @@ class Recipe:
 
     @property
     def command(self) -> str:
-        """The command that trains this model again."""
         data = f" --data FOLDER_WITH_{self.file}" if self.file else ""
         return f"python -m explorer checkpoints --only {self.name}{data}"
 
     def task(self, text: str | None) -> Task:
         """The task, measured on all of its held-out data."""
-        task, positions = task_of(self.twin_of or self.name, text), self.positions
-        if positions:
+        task = task_of(self.twin_of or self.name, text)
+        model = task.model.replace(**self.model)
+        task = replace(task, model=model, training=task.training.replace(**self.training))
+        if positions := self.positions:
             task = replace(
                 task,
                 title=f"{task.title}, {positions} positions",
                 explanation=f"{task.explanation} It has {positions} positions; all else is as in "
                 f"the model {task.name}, which has {task.model.positions} ones.",
-                model=task.model.replace(positions=positions),
+                model=model.replace(positions=positions),
             )
-        task = replace(
-            task,
-            model=task.model.replace(**self.model),
-            training=task.training.replace(**self.training),
-        )
         return task.measuring_everything() if isinstance(task, LanguageTask) else task
 
 

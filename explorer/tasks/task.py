@@ -70,7 +70,6 @@ class Task(ABC):
 
     @property
     def example(self) -> str:
-        """The text that a new reader sees first."""
         return self.examples[0]
 
     @property
@@ -93,7 +92,6 @@ class Task(ABC):
         """The batch of this step: a function of (training.seed, step), without held-out data."""
 
     def measure(self, model: Transformer) -> Measurement:
-        """The metric of the model on the held-out set."""
         name, of = self.metric
         return Measurement(name, value_of(of, model, self.held_out_batch))
 
@@ -123,7 +121,6 @@ class Task(ABC):
         return ()
 
     def answer_text(self, source: Tokens) -> str:
-        """The right output as text."""
         return self.tokenizer.decode([token.id for token in self.answer(source)])
 
     def answer_of(self, words: Iterable[str], source: Tokens) -> Tokens:
@@ -156,7 +153,6 @@ def model_config(
 
 
 def toy_training(steps: int, lr: float) -> TrainConfig:
-    """The training settings of a model that trains in seconds."""
     return TrainConfig(steps=steps, batch_size=64, lr=lr, warmup=50, schedule="linear")
 
 

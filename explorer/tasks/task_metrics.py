@@ -72,7 +72,6 @@ def by_parts(metric: Metric, model: Transformer, batch: Batch) -> Iterator[tuple
 
 
 def value_of(metric: Metric, model: Transformer, batch: Batch) -> float:
-    """The metric over the whole batch."""
     *_, (_, value) = by_parts(metric, model, batch)
     return value
 
@@ -96,5 +95,4 @@ def _right(model: Transformer, batch: Batch) -> tuple[torch.Tensor, torch.Tensor
 
 
 def on_device(model: Transformer, batch: Batch) -> Batch:
-    """The batch on the model's device."""
     return batch.to(next(model.parameters()).device)

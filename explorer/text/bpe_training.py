@@ -149,7 +149,26 @@ class MergeTraining:
 
     def counts_after(self, step: int) -> PairCounts:
         """The pair counts after `step` merges. The cost grows with the different words."""
-        return self._count_pairs(self._state(step))
+        units = self._state(step).astype(np.int64)
+        is_unit = units > 0
+        times = np.append(self.counts, 0)[np.cumsum(~is_unit)]
+        size = len(self.tokens) + 1
+        is_pair = is_unit[:-1] & is_unit[1:]
+        codes = (units[:-1] * size + units[1:])[is_pair]
+        pairs, place = np.unique(codes, return_inverse=True)  # rising, so ties go to the lower IDs
+        count = np.bincount(place, times[:-1][is_pair], len(pairs)).astype(np.int64)
+        alone = np.bincount(units[is_unit], times[is_unit], size)
+        score = count / (alone[pairs // size] * alone[pairs % size])
+
+        frequent, scored = (
+            tuple(
+                CountedPair(*divmod(int(pairs[n]) - size - 1, size), int(count[n]), float(score[n]))
+                for n in np.argsort(-by, kind="stable")[:SHOWN]
+            )
+            for by in (count, score)
+        )
+        ties = int((count == count.max()).sum()) if len(count) else 0
+        return PairCounts(frequent, scored, ties, len(pairs), int(times[is_unit].sum()))
 
     def vocabulary(self, step: int) -> dict[str, int]:
         """Every token after `step` merges, and its ID."""
@@ -184,28 +203,6 @@ class MergeTraining:
             if until % STATE_EVERY == 0:
                 self.states[until] = state
         return state
-
-    def _count_pairs(self, state: Units) -> PairCounts:
-        units = state.astype(np.int64)
-        is_unit = units > 0
-        times = np.append(self.counts, 0)[np.cumsum(~is_unit)]
-        size = len(self.tokens) + 1
-        is_pair = is_unit[:-1] & is_unit[1:]
-        codes = (units[:-1] * size + units[1:])[is_pair]
-        pairs, place = np.unique(codes, return_inverse=True)  # rising, so ties go to the lower IDs
-        count = np.bincount(place, times[:-1][is_pair], len(pairs)).astype(np.int64)
-        alone = np.bincount(units[is_unit], times[is_unit], size)
-        score = count / (alone[pairs // size] * alone[pairs % size])
-
-        frequent, scored = (
-            tuple(
-                CountedPair(*divmod(int(pairs[n]) - size - 1, size), int(count[n]), float(score[n]))
-                for n in np.argsort(-by, kind="stable")[:SHOWN]
-            )
-            for by in (count, score)
-        )
-        ties = int((count == count.max()).sum()) if len(count) else 0
-        return PairCounts(frequent, scored, ties, len(pairs), int(times[is_unit].sum()))
 
 
 def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:

@@ -66,7 +66,6 @@ def learned_merges(
 
 
 def learned_pieces(text: str, options: dict[str, Any]) -> list[tuple[str, float]]:
-    """The pieces of a Unigram and their scores."""
     return [(piece, score) for piece, score in _train("pieces", [text], [text, options])]
 
 
@@ -145,16 +144,11 @@ def _answer(request: bytes, check_cancelled: Callable[[], None]) -> Any:
     raise TextError("The training needs more memory than it may use: shorten the text.")
 
 
-def _limit(seconds: int, room: int) -> None:
-    """Bound this process: its time, its memory, no file; the server comes first."""
-    operating_system.be_nice(5)
-    operating_system.limit(CPU=max(1, seconds), AS=room, CORE=0, FSIZE=0)
-
-
 def main() -> None:
     """The child: one training by its name."""
     name, seconds, room, *arguments = json.loads(sys.stdin.buffer.readline())
-    _limit(seconds, room)
+    operating_system.be_nice(5)  # the server comes first
+    operating_system.limit(CPU=max(1, seconds), AS=room, CORE=0, FSIZE=0)
     sys.stdout.write(json.dumps(TRAININGS[name](*arguments)) + "\n")
 
 

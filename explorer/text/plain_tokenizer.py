@@ -68,7 +68,6 @@ def visible_token(token: str, algorithm: str) -> str:
 
 
 def tokenizer_after(training: MergeTraining, step: int) -> PlainTokenizer:
-    """The tokenizer of the first `step` merges."""
     vocabulary = training.vocabulary(step)
     if training.algorithm == BPE:
         names = training.tokens
@@ -91,7 +90,6 @@ def tokenizer_after(training: MergeTraining, step: int) -> PlainTokenizer:
 
 
 def unigram_tokenizer(unigram: UnigramPieces) -> PlainTokenizer:
-    """The tokenizer of these pieces and their probabilities."""
     library = Library(models.Unigram(list(unigram.pieces), unk_id=0, byte_fallback=False))
     library.pre_tokenizer, library.decoder = UNIGRAM_SPLITTER, decoders.Metaspace()
     return PlainTokenizer(UNIGRAM, library)

@@ -69,7 +69,6 @@ class AnyTokenizer(ABC):
         """The tokens the model reads for this text, special tokens included."""
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
-        """The token IDs of `encode`, without the labels."""
         return [token.id for token in self.encode(text, pair)]
 
     @abstractmethod

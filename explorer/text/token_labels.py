@@ -138,7 +138,6 @@ def _groups_of(labels: list[str], offset: int) -> list[TokenGroup]:
 
 
 def _bytes_of(label: str) -> bytes:
-    """The bytes that a token of this label stands for."""
     if label.startswith(PIECE) and len(label) > len(PIECE):
         label = label.removeprefix(PIECE)
     if label.startswith(DOTTED) and len(label) > 1:
@@ -274,7 +273,6 @@ def group_spans(labels: Sequence[Label]) -> list[list[int]]:
 
 
 def specials(labels: Iterable[Label]) -> list[int]:
-    """The positions of the special tokens."""
     return [at for at, t in enumerate(labels) if not isinstance(t, str | int) and t.special]
 
 

@@ -132,7 +132,6 @@ def circuit_map(
 
 
 def counts(circuit: CircuitMap) -> list[int]:
-    """The numbers of edges that can be chosen."""
     most = len(circuit.edges)
     return [*(step for step in EDGE_COUNTS if step < most), most]
 

@@ -181,7 +181,6 @@ def _answer(answer: MapAnswer) -> list[Any]:
 
 
 def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:
-    """Hand the map the answers of all positions."""
     neighbour(f"{key}-late-answers", [of, -1, [_answer(answer) for answer in answers]])
 
 
@@ -208,7 +207,9 @@ def encode(
             heads = torch.stack([block.attentions[part].heads for block in blocks])
             residual = torch.stack([block.attentions[part].residual for block in blocks])
             planes |= _edges(part, shares, heads, least)
-            edges += _between_tokens(part, shares)
+            edges += int((shares > 0).sum())
+            if part.endswith("self_attn"):  # what stays at a token is no edge
+                edges -= int((shares.diagonal(dim1=1, dim2=2) > 0).sum())
             planes[f"{part}.residual"] = wire.singles(wire.as_array(residual))
         if blocks and blocks[0].mlp is not None:
             mlp = torch.stack([block.mlp for block in blocks if block.mlp is not None])
@@ -250,14 +251,6 @@ def encode(
         "links": [[page, name] for page, name in PAGE_LINKS.items()],
     }
     return wire.pack(header, planes)
-
-
-def _between_tokens(part: str, shares: Tensor) -> int:
-    """How many positive shares (layers, q, k) there are of another token than the query's."""
-    count = int((shares > 0).sum())
-    if part.endswith("self_attn"):
-        count -= int((shares.diagonal(dim1=1, dim2=2) > 0).sum())
-    return count
 
 
 def _least_share(flow: InformationFlow, most: int) -> float:

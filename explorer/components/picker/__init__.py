@@ -95,7 +95,6 @@ def encode_cells(
     short_names: tuple[Sequence[str], Sequence[str]] | None = None,
     error: float = 0.0,
 ) -> bytes:
-    """The whole table as one message."""
     wire.check_shape(values, rows, columns)
     codes, planes = wire.encode_picture(values)
     idle = "Point at a cell to read it; click to choose it."

@@ -141,7 +141,8 @@ def gathered(
     by_text = {token["content"]: token for token in declared}
     known = {token["content"]: token for token in own}
     ids = {text: token["id"] for text, token in known.items()}
-    waiting = [token for text, token in by_text.items() if token != _without_id(known.get(text))]
+    usual = {text: token_of(token, special=False) for text, token in known.items()}
+    waiting = [token for text, token in by_text.items() if token != usual.get(text)]
     texts, seen, names = {*known, *by_text}, set[str](), set[str]()
     for some, has_name in ((named, True), (extra, False)):
         for token in some:
@@ -163,7 +164,3 @@ def gathered(
         is_special = token["special"] or text in names
         known[text] = {**token, "id": ids[text], "special": is_special}
     yield from known.values()
-
-
-def _without_id(token: AddedToken | None) -> AddedToken | None:
-    return None if token is None else token_of(token, special=False)

@@ -138,7 +138,6 @@ def _reads_of(stored: dict[str, Any]) -> Reads | None:
 
 
 def _unknown(model: dict[str, Any]) -> str | None:
-    """The text of the unknown token."""
     entries, at = model.get("vocab"), model.get("unk_id")
     if isinstance(entries, list) and isinstance(at, int) and 0 <= at < len(entries):
         return str(entries[at][0])

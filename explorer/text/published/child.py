@@ -32,7 +32,6 @@ from explorer.text.published.tokenizer_families import (
 )
 from explorer.text.published.tokenizer_files import Files, work_of
 from explorer.text.published.unfollowed import unfollowed
-from explorer.text.token import TokenizerStep
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
 """Bytes of memory for reading: a constant, more for each byte of the files, and the most."""
@@ -107,20 +106,16 @@ def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, 
             return lambda: {"tokens": rows_of(engine.encode_prompt(request["text"]))}
         case "render":
             return lambda: {"text": _render(engine, request)}
+        case "steps" if isinstance(engine, LibraryEngine):
+            return lambda: steps_to_json(LibrarySteps(engine, request["text"]).all())
         case "steps":
-            return lambda: steps_to_json(_steps(engine, request["text"]))
+            return lambda: steps_to_json(engine.steps(request["text"]))
         case "decode":
             return lambda: {"text": engine.decode(request["ids"])}
         case "labels":
             return lambda: {"labels": [engine.label(number) for number in request["ids"]]}
         case _:
             return lambda: {"id": engine.id_of(request["entry"])}
-
-
-def _steps(engine: Engine, text: str) -> tuple[TokenizerStep, ...]:
-    if isinstance(engine, LibraryEngine):
-        return LibrarySteps(engine, text).all()
-    return engine.steps(text)
 
 
 def _render(engine: Engine, request: Mapping[str, Any]) -> str:

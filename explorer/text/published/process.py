@@ -120,10 +120,9 @@ class Child:
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            return "it takes too long"
-        if -code in (signal.SIGPROF, signal.SIGXCPU):
-            return "it takes too long"
-        return "it breaks the library that reads it"
+            code = -signal.SIGXCPU
+        is_slow = -code in (signal.SIGPROF, signal.SIGXCPU)
+        return "it takes too long" if is_slow else "it breaks the library that reads it"
 
 
 MAX_CHILDREN = 4
@@ -165,7 +164,6 @@ class ChildPool:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """End every idle child."""
         with self._changed:
             for source, place in list(self._places.items()):
                 if not place.busy:

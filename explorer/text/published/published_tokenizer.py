@@ -64,7 +64,6 @@ class PublishedTokenizer(AnyTokenizer):
         return int(token_id)
 
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
-        """The tokens the model reads for this text or pair of texts."""
         request = {"do": "encode", "text": checked(text), "pair": pair and checked(pair)}
         if self.reads_special and pair is None:
             request["do"] = "prompt"
@@ -111,7 +110,6 @@ class PublishedTokenizer(AnyTokenizer):
         return str(self._ask({"do": "decode", "ids": _numbers(ids)})["text"])
 
     def label(self, token_id: int) -> str:
-        """How to show a token; an ID that the vocabulary does not use is `<50300>`."""
         return self.labels([token_id])[0]
 
     def labels(self, ids: Sequence[int]) -> list[str]:

@@ -4,7 +4,7 @@ Of these kinds it takes from tokenizer.json no more than the vocabulary, the mer
 around a text and the table of characters: the settings decide how a text is cut.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from explorer.text.checked_text import TextError
@@ -148,11 +148,14 @@ _ONE_SPACE: Part = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content":
 
 
 def _unigram(stored: Part, unknown: int, scheme: str, *after: Part) -> Part:
-    table = next(_tables(stored.get("normalizer")), None)
-    first = [] if table is None else [table]
+    own = stored.get("normalizer")
+    parts = [own, *(own.get("normalizers") or [])] if isinstance(own, dict) else []
+    # sentencepiece's table of characters, where the file has one
+    first = [part for part in parts if isinstance(part, dict) and part.get("type") == "Precompiled"]
+    table = first[0] if first else None
     spaces = _metaspace(scheme)
     return {
-        "normalizer": _sequence("normalizers", *first, *after) if after else table,
+        "normalizer": _sequence("normalizers", *first[:1], *after) if after else table,
         "pre_tokenizer": _sequence("pretokenizers", {"type": "WhitespaceSplit"}, spaces),
         "decoder": spaces,
         "model": {
@@ -162,16 +165,6 @@ def _unigram(stored: Part, unknown: int, scheme: str, *after: Part) -> Part:
             "vocab": stored["model"]["vocab"],
         },
     }
-
-
-def _tables(normalizer: Any) -> Iterator[Part]:
-    """sentencepiece's table of characters, where the file has one."""
-    if isinstance(normalizer, dict):
-        if normalizer.get("type") == "Precompiled":
-            yield normalizer
-        for inner in normalizer.get("normalizers") or []:
-            if isinstance(inner, dict) and inner.get("type") == "Precompiled":
-                yield inner
 
 
 def _metaspace(scheme: str, *, split: bool = True) -> Part:

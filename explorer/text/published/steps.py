@@ -131,7 +131,6 @@ class LibrarySteps:
         self._most_units, self._collector = most_units, StepCollector(text)
 
     def all(self) -> tuple[TokenizerStep, ...]:
-        """Every step from the typed text to what the model reads."""
         engine, add, text = self._engine, self._collector.add, self._text
         encoding = self._library.encode(text, add_special_tokens=False)
         words = self._words()
@@ -307,7 +306,10 @@ class LibrarySteps:
                 is_last = count == len(cut[place])
                 segments[place] = [*cut[place][:count], *([] if is_last else [rest])]
                 if piece.id == unknown and is_last and count == 1:
-                    action = self._why_unknown(words[place], before.label, piece.label)
+                    reason = "cannot be made of pieces of the vocabulary"
+                    if len(words[place]) > (most := model.max_input_chars_per_word):
+                        reason = f"has more than {most:,} characters"
+                    action = f"“{before.label}” {reason}, so it becomes {piece.label}."
                 else:
                     then = "" if is_last else f", then {rest.label}"
                     action = f"The longest piece that “{before.label}” begins with: "
@@ -320,11 +322,3 @@ class LibrarySteps:
         end = self._whole(word).end
         label = self._engine.token_label(self._text[piece.end : end])
         return self._collector.piece(model.continuing_subword_prefix + label, piece.end, end)
-
-    def _why_unknown(self, word: list[Unit], label: str, unknown: str) -> str:
-        model: Any = self._library.model
-        most = model.max_input_chars_per_word
-        reason = "cannot be made of pieces of the vocabulary"
-        if len(word) > most:
-            reason = f"has more than {most:,} characters"
-        return f"“{label}” {reason}, so it becomes {unknown}."

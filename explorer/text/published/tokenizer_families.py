@@ -147,7 +147,8 @@ def rebuilt_class(family: str, settings: Settings, stored: Part) -> str | None:
     if family not in AS_REGISTERED and isinstance(named, str):
         name = _class_name(named)
         own = SAME.get(name, name if stored else ALIKE.get(name, name))
-        if own == "Llama" and _has_bytes(stored):
+        parts = ("normalizer", "pre_tokenizer", "decoder", "post_processor")
+        if own == "Llama" and "'ByteLevel'" in str([stored.get(part) for part in parts]):
             return None
     elif family in UNREGISTERED:
         return None
@@ -160,11 +161,6 @@ def known_class(name: Any) -> bool:
     return short in GENERAL | PARTS.keys() | SAME.keys() | {"Marian", "Bloom"}
 
 
-def _has_bytes(stored: Part) -> bool:
-    names = ("normalizer", "pre_tokenizer", "decoder", "post_processor")
-    return "'ByteLevel'" in str([stored.get(name) for name in names])
-
-
 class Roles(dict[str, str]):
     """The text of the token that plays each role."""
 
@@ -174,12 +170,8 @@ def special_roles(way: str, settings: Settings) -> Roles:
     roles = Roles(_DEFAULTS.get(way, {}))
     for role in ROLES:
         if f"{role}_token" in settings:
-            text = token_text(settings[f"{role}_token"])
-            if text is None:
-                roles.pop(role, None)
-            else:
-                roles[role] = text
-    return roles
+            roles[role] = token_text(settings[f"{role}_token"]) or ""
+    return Roles({role: text for role, text in roles.items() if text})
 
 
 def whole_file(files: Files, family: str, settings: Settings) -> tuple[Part, Roles]:

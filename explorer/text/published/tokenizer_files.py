@@ -103,7 +103,6 @@ class TokenizerFiles:
 
     @property
     def work(self) -> int:
-        """The work of reading them, as the bytes of a tokenizer.json."""
         return work_of(zip(self.files, (size for _, size in self.stamp), strict=True))
 
 
