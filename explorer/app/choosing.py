@@ -17,7 +17,7 @@ HEAD_ALONE = "head_alone"
 """The fragment that is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """Choices of the frame that no widget writes into the address."""
-STAYS = ("text_file", "edits", *OF_LESSON, *AROUND)
+STAYS = ("text_file", *OF_LESSON, *AROUND)
 """Other parameters that every link repeats."""
 
 
@@ -97,8 +97,12 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
 def carried() -> dict[str, list[str]]:
     """Parameters that a link must name: the browser keeps only those of the bar's bound widgets."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    declared = filter(address.is_declared, (*names, *STAYS))
-    return {name: address.values_of(name) for name in declared if address.is_named(name)}
+    repeated = {
+        name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)
+    }
+    # The address gets interventions only after the run in which they were made.
+    edits = st.session_state.get("edits") if address.is_declared("edits") else None
+    return repeated | ({"edits": [str(edits)]} if edits else {})
 
 
 def initial_values() -> dict[str, str]:

@@ -35,6 +35,7 @@ BYTES_KEPT = 100_000_000
 
 @cache
 def shipped_text(name: str) -> str:
+    """A text that comes with the app."""
     if name == PAPER:
         return " ".join(word for word, times in WORD_COUNTS.items() for _ in range(times))
     if name == TRANSLATION:
@@ -66,12 +67,14 @@ def unigram_sizes(text: str, most: int) -> list[int]:
     return [characters + more for more in reversed(SIZES) if more <= most]
 
 
-_unigram_pieces = cached(LRUCache(UNIGRAMS_KEPT), condition=CancellableCondition())(train_unigram)
-
-
 def unigram_pieces(text: str, size: int) -> UnigramPieces:
     """The pieces trained on the first MAX_UNIGRAM_TEXT characters."""
     return _unigram_pieces(checked(text, limits.TOKENIZER_CHARACTERS)[:MAX_UNIGRAM_TEXT], size)
+
+
+@cached(LRUCache(UNIGRAMS_KEPT), condition=CancellableCondition())
+def _unigram_pieces(text: str, size: int) -> UnigramPieces:
+    return train_unigram(text, size)
 
 
 def trained_tokenizer(text: str, algorithm: str, most: int) -> PlainTokenizer:

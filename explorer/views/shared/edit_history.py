@@ -1,6 +1,7 @@
 """The interventions in the address: their list, undo, redo, remove, and buttons that add one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -12,7 +13,7 @@ from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
-from explorer.app.session import redraw, session
+from explorer.app.session import redraw, session, state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable
@@ -52,6 +53,7 @@ def draw_history(
     """
     listed = st.container(**ROW)
     chosen = session().choose_next
+    _text()
     if "edits" in chosen:  # a page without the bar
         widget_state.put("edits", chosen.pop("edits"))
     with field or st.container(), st.expander("Interventions as text"):
@@ -102,8 +104,28 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
     return edited, which
 
 
+@dataclass
+class PageOfEdits:
+    """The page that last read the interventions: those of another page are not this address's."""
+
+    name: str = ""
+
+
 def _text() -> str:
+    last, here = state_of(PageOfEdits), session().page
     in_address = address.value_of("edits") if address.is_declared("edits") else ""
+    print(
+        "EDITS",
+        last.name,
+        here,
+        st.query_params.to_dict(),
+        in_address,
+        st.session_state.get("edits"),
+        flush=True,
+    )
+    if last.name != here:
+        last.name = here
+        widget_state.put("edits", in_address)
     return str(widget_state.get("edits", in_address) or "")
 
 
