@@ -97,12 +97,7 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
 def carried() -> dict[str, list[str]]:
     """Parameters that a link must name: the browser keeps only those of the bar's bound widgets."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    repeated = {
-        name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)
-    }
-    # The address gets interventions only after the run in which they were made.
-    edits = st.session_state.get("edits") if address.is_declared("edits") else None
-    return repeated | ({"edits": [str(edits)]} if edits else {})
+    return {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
 
 
 def initial_values() -> dict[str, str]:

@@ -106,7 +106,7 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
 @dataclass
 class PageOfEdits:
-    """The page that last read the interventions: those of another page are not this address's."""
+    """The page that last read the interventions, which go on to the next page."""
 
     name: str = ""
 
@@ -125,7 +125,8 @@ def _text() -> str:
     )
     if last.name != here:
         last.name = here
-        widget_state.put("edits", in_address)
+        if address.is_named("lesson"):  # its address alone says what is shown
+            widget_state.put("edits", in_address)
     return str(widget_state.get("edits", in_address) or "")
 
 
