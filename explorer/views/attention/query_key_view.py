@@ -96,8 +96,11 @@ def _draw_products(context: PageContext, pair: QueryKeyPair) -> None:
 
 
 def _pin(which: str) -> None:
-    """For the callbacks: pin this token for the other pages."""
+    """For the callbacks: pin this token for the other pages, and the other one if it is here."""
     before, place = pinned.pinned_anywhere(), widget_state.get(which)
+    other = "key" if which == "query" else "query"
+    if getattr(before, other) != widget_state.get(other):  # it was pinned in another text
+        before = replace(before, **{other: None})
     pinned.pin(replace(before, **{which: place}))
 
 
