@@ -60,6 +60,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "attribute-exact": circuits.estimates,
     "circuit-edges": circuits.circuit,
     "query-key-pair": published.one_pair,
+    "programs": circuits.programs,
     "score-sources": published.sources_of_a_score,
     "contributions": published.direct_contributions,
     "train-bpe": learning.bpe_training,

@@ -19,8 +19,11 @@ from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
 from explorer.analysis.circuits import circuit_scores
 from explorer.analysis.circuits.pair_templates import fitting_templates, make_pairs
 from explorer.analysis.circuits.text_pairs import Question, question_of
+from explorer.analysis.head_programs import measure_programs, read_lines
 from explorer.analysis.wiring import plain_wiring
-from models import Transformer
+from explorer.inference.results_cache import forget
+from explorer.tasks.bundled_text import PLAYS
+from models import Transformer, trace
 from models.transformer import evaluating
 from tests.benchmarks.measuring import Row, compared, timed
 from tests.benchmarks.published import LLAMA, ids, megabytes, peak_bytes, reference_llama
@@ -163,3 +166,19 @@ def correlated(estimated: Tensor, exact: Tensor) -> float:
     r = circuit_scores.correlation(estimated.tolist(), exact.tolist())
     assert r is not None
     return r
+
+
+def programs() -> Iterator[Row]:
+    """The programs of all heads of SmolLM2, its passes included, beside these passes alone."""
+    model, texts = opened(), [" ".join(PLAYS.text[at:][:360].split()) for at in range(0, 6000, 500)]
+    lines = read_lines(model, texts)
+
+    def described() -> None:
+        forget(model)
+        assert len(measure_programs(model, lines)) == 270
+
+    def passes() -> None:
+        trace(model.model, lines.ids.clamp(min=0), keep=lines.keep, sites=(), read_at=slice(0, 1))
+
+    what = f"programs of 270 heads, SmolLM2, {len(lines.tokens)} lines of up to 64 tokens"
+    yield compared(what, timed(described, passes, 3), "of the passes alone", 3)
