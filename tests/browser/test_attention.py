@@ -246,7 +246,7 @@ def test_heads_are_ranked_arranged_and_followed_through_the_layers(visitor: Visi
     visitor.turn_to("By similarity")
     visitor.asks(arranged="By similarity")
     visitor.changed("similarity", before)
-    visitor.turn_to("Flow")
+    visitor.choose("View", "Flow")
     visitor.away()
     before = visitor.picture("flow")
     visitor.choose("Token", "1 ")

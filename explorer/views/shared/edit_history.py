@@ -114,15 +114,6 @@ class PageOfEdits:
 def _text() -> str:
     last, here = state_of(PageOfEdits), session().page
     in_address = address.value_of("edits") if address.is_declared("edits") else ""
-    print(
-        "EDITS",
-        last.name,
-        here,
-        st.query_params.to_dict(),
-        in_address,
-        st.session_state.get("edits"),
-        flush=True,
-    )
     if last.name != here:
         last.name = here
         if address.is_named("lesson"):  # its address alone says what is shown
