@@ -95,7 +95,7 @@ def unequal_contrast(config: TransformerConfig, more: int = 1) -> Contrast:
     return replace(contrast, corrupted=corrupted, corrupted_place=places[1], partners=partners)
 
 
-def beside(contrast: Contrast, clean: Tensor, corrupted: Tensor) -> Tensor:
+def partner_values(contrast: Contrast, clean: Tensor, corrupted: Tensor) -> Tensor:
     """The corrupted values (…, t, d) at the places of the clean ones, which stay if alone."""
     value = corrupted if not contrast.partners else clean.clone()
     for here, there in contrast.partners:
@@ -109,7 +109,7 @@ def without_edge(contrast: Contrast, wiring: Wiring, reader: int, writer: int) -
     site = next(site for site, places in wiring.readers.items() if place in places)
     row = wiring.readers[site].index(place)
     clean, corrupted = (written(contrast, wiring, text)[writer] for text in texts_of(contrast))
-    corrupted = beside(contrast, clean, corrupted)
+    corrupted = partner_values(contrast, clean, corrupted)
     value = trace(contrast.model, contrast.clean, sites=[site])[site].clone()
     at = value[0, row] if value.dim() == 4 else value[0]
     at += corrupted - clean

@@ -16,7 +16,13 @@ from explorer.analysis.wiring import wiring_of
 from explorer.text import Token
 from models import TransformerConfig, trace
 from models.interventions import Replace, ReplaceAt
-from tests.analysis.contrasts import beside, metric_of, passed, unequal_contrast, without_edge
+from tests.analysis.contrasts import (
+    metric_of,
+    partner_values,
+    passed,
+    unequal_contrast,
+    without_edge,
+)
 from tests.analysis.kinds_of_model import WIRED
 
 close = partial(torch.testing.assert_close, rtol=1e-9, atol=1e-9)
@@ -71,7 +77,7 @@ def test_parts_and_estimates_are_of_partners(config: TransformerConfig, more: in
     clean, estimate = metric_of(contrast, contrast.clean), attribute(contrast)
     lost = {columns[0]: values.tolist() for columns, values in exact_writers(contrast)}
     for site, columns in wiring.columns_at.items():
-        aligned = beside(contrast, own[site], other[site])
+        aligned = partner_values(contrast, own[site], other[site])
         for at, value in enumerate(lost[columns.start]):
             changed = own[site].clone()
             part = (0, at) if changed.dim() == 4 else (0,)

@@ -52,10 +52,9 @@ FEED_FORWARD = "feed-forward"
 FOLLOWED = 2
 """Heads of each side with a button, for readers without a mouse."""
 MEAN, PLAIN = "mean of the others", "nothing: the score itself"
-LONGEST_NAME = 14
+LONGEST_NAME, MOST_STEPS = 14, 12
 QUICK_TOKENS = 160
 """The longest text whose sources a panel computes unasked."""
-MOST_STEPS = 12
 STEP = re.compile(r"(\d)\.(\d{1,4})\.(\d{1,4})q(\d{1,5})k(\d{1,5})")
 TRAIL = PersistentChoices("trail", {"trail": ""})
 

@@ -177,14 +177,14 @@ INDUCTION = ["circuit", "--model", str(SHIPPED / "induction")]
 TEXTS = ["--clean", "abcdeabcdeab", "--corrupted", "adcbeadcbeab"]
 
 
-def found(out: Path, *arguments: str) -> Finding:
+def finding_by(out: Path, *arguments: str) -> Finding:
     assert main([*INDUCTION, *arguments, "--out", str(out)]) == 0
     return finding_from(out.read_bytes())
 
 
 def test_two_texts_make_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "finding.json"
-    finding = found(out, *TEXTS, "--answer", "c", "--against", "e", "--exact", "3")
+    finding = finding_by(out, *TEXTS, "--answer", "c", "--against", "e", "--exact", "3")
     assert (finding.metric, finding.method, finding.steps) == ("Logit difference", "EAP-IG", 5)
     assert [(each.answer, each.against) for each in finding.pairs] == [("c", "e")]
     assert sum(edge.exact is not None for edge in finding.edges) == 3
@@ -195,19 +195,21 @@ def test_two_texts_make_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert lines[-1] == str(out)
     assert "exact, parts: 100%" in said.err
     first = out.read_text()
-    found(out, *TEXTS, "--answer", "c", "--against", "e", "--exact", "3")
+    finding_by(out, *TEXTS, "--answer", "c", "--against", "e", "--exact", "3")
     assert out.read_text() == first, "the same question makes the same file"
 
 
 def test_templates_tables_metrics_and_methods(tmp_path: Path) -> None:
     out, table = tmp_path / "finding.json", tmp_path / "pairs.csv"
-    finding = found(out, "--template", "induction", "--count", "3", "--seed", "2", "--exact", "0")
+    finding = finding_by(
+        out, "--template", "induction", "--count", "3", "--seed", "2", "--exact", "0"
+    )
     assert len(finding.pairs) == 3
     assert all(edge.exact is None for edge in finding.edges)
     table.write_text("clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n")
-    finding = found(out, "--pairs", str(table), "--metric", "kl", "--method", "EAP-IG")
+    finding = finding_by(out, "--pairs", str(table), "--metric", "kl", "--method", "EAP-IG")
     assert (finding.metric, len(finding.pairs)) == ("KL divergence", 2)
-    assert found(out, *TEXTS, "--metric", "logit-difference", "--method", "EAP").steps == 1
+    assert finding_by(out, *TEXTS, "--metric", "logit-difference", "--method", "EAP").steps == 1
 
 
 ONE_OF = "two texts (--clean and --corrupted), a table (--pairs) or a template (--template)."
