@@ -85,3 +85,17 @@ def test_the_ledger_goes_step_by_step() -> None:
     assert steps[steps.index("+ position bias") + 1] == "score + position bias"
     for model, name in [("turned", "score"), ("far", "score + position bias")]:
         assert name in page(model).dataframe[0].value.columns, "before and after the mask"
+
+
+def test_a_source_is_followed_to_its_head_and_back(shipped_models: None) -> None:
+    at = apps.page("attention/query_key", model="induction", layer="1", head="0")
+    follow = next(one for one in at.button if str(one.key).startswith("follow_key_0."))
+    head = int(str(follow.key).rpartition(".")[2])
+    apps.run(follow.click())
+    assert (at.selectbox(key="layer").value, at.selectbox(key="head").value) == (0, head)
+    assert "No head writes before this one, so the trail ends here." in apps.said(at)
+    apps.run(at.button(key="trail_0").click())
+    assert (at.selectbox(key="layer").value, at.selectbox(key="head").value) == (1, 0)
+    assert not any(str(one.key).startswith("trail_") for one in at.button)
+    at = apps.page("attention/query_key", model="induction", trail="-".join(["0.0.0q1k0"] * 99))
+    assert not any(str(one.key).startswith("trail_") for one in at.button), "of another cell"
