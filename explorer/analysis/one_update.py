@@ -158,11 +158,11 @@ def block_of(name: str) -> str:
     if place is None:
         return name.removesuffix(".weight").removesuffix(".bias").replace(".", " ")
     part = place["part"].partition(".")[0]
-    title = PARTS.get(part, part.replace("_", " "))
+    title = PART_TITLES.get(part, part.replace("_", " "))
     return f"{place['stack']} layer {place['layer']} {title}"
 
 
-PARTS = {
+PART_TITLES = {
     "self_attn": "self-attention",
     "cross_attn": "cross-attention",
     "mlp": "feed-forward",

@@ -12,7 +12,7 @@ from threading import Lock
 from cachetools import TTLCache
 
 ADMIN_SETTING = "EXPLORER_ADMIN_TOKEN"
-SHORTEST = 16
+MIN_LENGTH = 16
 """Characters; a shorter token could be guessed."""
 TRIES, WAIT = 5, 60
 """Wrong tokens that one network may send, and seconds until it may send more."""
@@ -31,10 +31,8 @@ def is_set() -> bool:
 
 def fault() -> str | None:
     """What is wrong with the setting, in one sentence for whoever starts the server."""
-    if is_set() and len(os.environ[ADMIN_SETTING]) < SHORTEST:
-        return (
-            f"{ADMIN_SETTING} must have at least {SHORTEST} characters, so that nobody guesses it."
-        )
+    if is_set() and len(os.environ[ADMIN_SETTING]) < MIN_LENGTH:
+        return f"{ADMIN_SETTING} needs {MIN_LENGTH} characters or more, so that nobody guesses it."
     return None
 
 

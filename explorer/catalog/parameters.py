@@ -46,7 +46,7 @@ PARAMETER_NAMES = {
     "out": "classes",
 }
 
-COMPUTED = ("sinusoidal", "rotary", "alibi")
+COMPUTED_POSITIONS = ("sinusoidal", "rotary", "alibi")
 """Position schemes without parameters."""
 MOST_TERMS = 4
 """A sum of more terms is not written out."""
@@ -128,7 +128,7 @@ class _Builder:
     def node(self, path: tuple[str, ...], module: nn.Module) -> ParameterNode | None:
         """One module with its submodules; None where it has no parameters."""
         name = _part_name(path, self.config)
-        if path[-1] == "positions" and self.config.positions in COMPUTED:
+        if path[-1] == "positions" and self.config.positions in COMPUTED_POSITIONS:
             return ParameterNode(name, note="computed, not learned")
         if path[-1] == "blocks":
             return self.layers(path, module)

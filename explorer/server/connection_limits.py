@@ -31,7 +31,7 @@ RESERVED_FILES = 256
 
 MOST_HEAD_LINES = 200
 """Lines of a request before its body: browsers send about 20, and each costs time to parse."""
-FULL = (
+REFUSAL = (
     "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: {seconds}\r\n"
     "content-type: text/plain; charset=utf-8\r\n\r\n{sentence}\n"
 )
@@ -144,7 +144,7 @@ def connection_made(connection: Any, transport: Transport) -> None:
         parser.next_event = partial(next_event, parser, parser.next_event)  # type: ignore[method-assign]
     soft, _ = limits("NOFILE")
     if soft != INFINITY and len(connection.connections) > soft // 2:
-        transport.write(FULL.format(seconds=RETRY_AFTER, sentence=SESSIONS.refusal()).encode())
+        transport.write(REFUSAL.format(seconds=RETRY_AFTER, sentence=SESSIONS.refusal()).encode())
         transport.close()
 
 

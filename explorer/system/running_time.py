@@ -13,7 +13,7 @@ from pathlib import Path
 
 from explorer.system.atomic_files import write_text
 
-FILE = ".ran.json"
+TIME_FILE = ".ran.json"
 LONGEST_GAP = 600.0
 """Seconds between two looks within one span."""
 MOST_SPANS = 1_000
@@ -23,7 +23,7 @@ class RunningTime:
     """The spans of one folder, up to now."""
 
     def __init__(self, root: Path) -> None:
-        now, file = time.time(), root / FILE
+        now, file = time.time(), root / TIME_FILE
         self.spans = _read(file)
         end = self.spans[-1][1] if self.spans else -math.inf
         if now < end:  # it was set back

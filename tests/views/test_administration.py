@@ -93,7 +93,7 @@ def test_after_wrong_tokens_one_waits(clock: list[float], monkeypatch: pytest.Mo
 
 def test_a_token_to_guess_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", "password")
-    assert "must have at least 16 characters" in str(admin_token.fault())
+    assert "needs 16 characters or more" in str(admin_token.fault())
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", TOKEN)
     assert admin_token.fault() is None
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "none"))

@@ -214,8 +214,8 @@ def _examples(opened: OpenModel) -> str:
     return "\n".join(task.tokenizer.decode(row) for row in rows)
 
 
-ENDING = ".safetensors"
-VERSION = 1
+SUFFIX = ".safetensors"
+LAYOUT = 1
 """A new version has every text measured again."""
 
 
@@ -262,7 +262,7 @@ def _tokenize(opened: OpenModel, lines: tuple[str, ...]) -> TokenizedLines:
 
 def digest_of(opened: OpenModel, text: TokenizedLines) -> str:
     """The name under which the activations of these lines are stored."""
-    digest = hashlib.sha256(f"{VERSION} {opened.config} {weights_digest(opened)}".encode())
+    digest = hashlib.sha256(f"{LAYOUT} {opened.config} {weights_digest(opened)}".encode())
     for row in text.rows:
         # Special tokens do not count, so the digest holds which they are.
         digest.update(repr([(token.id, token.special) for token in row]).encode())
@@ -286,7 +286,7 @@ def largest_lines(values: Tensor, places: Tensor, count: int) -> list[TopLine]:
 
 def load_activations(digest: str, shape: tuple[int, int, int]) -> LineActivations | None:
     """The activations on disk under this digest, if there are any of this shape."""
-    path = activations_root() / f"{digest}{ENDING}"
+    path = activations_root() / f"{digest}{SUFFIX}"
     try:
         tensors = load(path.read_bytes())
         os.utime(path)
@@ -309,7 +309,7 @@ def save_activations(digest: str, activations: LineActivations) -> None:
         root.mkdir(parents=True, exist_ok=True)
         root.chmod(0o700)
         if fits(root, len(content)):
-            write_bytes(root / f"{digest}{ENDING}", content)
+            write_bytes(root / f"{digest}{SUFFIX}", content)
     sweep(root)
 
 
