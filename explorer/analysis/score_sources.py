@@ -386,12 +386,12 @@ def sources_in_words(
     `columns` has the tokens that the heads of a part read; `against` names the other key.
     """
 
-    def named(one: Source) -> str:
+    def said(one: Source) -> str:
         kind, _, number = one.name.partition(" ")
         name = f"feed-forward layer {number}" if kind == "mlp" else f"the {one.name}"
         if one.part:
             name = f"head {one.name} from {named_at(columns(one.part), one.read)}"
-        return f"{name} ({signed(one.value)})"
+        return f"{name} {'lowers' if one.value < 0 else 'raises'} it by {three(abs(one.value))}"
 
     side = "above" if sources.contrast >= 0 else "below"
     if sources.against is None and not sources.others:
@@ -400,8 +400,8 @@ def sources_in_words(
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
-    query, key = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
+    query, key = (" and ".join(map(said, strongest_sources(of, 2))) for of in sources.sides)
     return (
-        f"{start}. The largest sources are {query} in the query, and {key} in the key; the "
-        "sources of each side sum to the score."
+        f"{start}. In the query, {query}; in the key, {key}. These are the largest sources of "
+        "either side; all of a side sum to the score."
     )

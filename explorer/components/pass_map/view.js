@@ -4,7 +4,7 @@ import {closeInside, makeInside, openReached, readInside} from "./block.js";
 import {backwards, carrying, flowOf, forwards, wroteIn} from "./flow.js";
 import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
 import {
-  css, element, later, MOST, news, publish, putInWords, say, taken, tellPage, three,
+  choiceOf, css, element, later, MOST, news, publish, putInWords, say, taken, tellPage, three,
 } from "../shared.js";
 
 const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
@@ -77,6 +77,7 @@ function make(state) {
     if (!state.data) return;
     if (event.detail?.startsWith?.(`${state.data.name}-late-`)) readLate(state);
     else if (event.detail?.startsWith?.(`${state.data.name}-inside`)) readInside(state);
+    else if (event.detail === `${state.data.name}-why`) card(state);
     else if (choose(state)) follow(state);
   };
 }
@@ -414,6 +415,12 @@ function options(state) {
   }));
 }
 
+// Why the head of what was picked attends there; empty until the page has sent it.
+function whyOf(state) {
+  const [of, ...edge] = choiceOf(`${state.data.name}-why`) ?? [], words = edge.pop();
+  return of === state.data.of && String(edge) === String(pickedAs(state)) ? words : "";
+}
+
 // What was picked, and the links to the pages that show it in full.
 function card(state) {
   const holder = state.root.querySelector(".card"), {picked} = state;
@@ -432,7 +439,8 @@ function card(state) {
     }));
     return button;
   });
-  holder.replaceChildren(title, what, element("div", "amount", `${shareWords(state.data.heads)} ${percent(picked.part.share[picked.e])}`), ...links);
+  holder.replaceChildren(title, what, element("div", "amount", `${shareWords(state.data.heads)} ${percent(picked.part.share[picked.e])}`),
+    element("div", "why", whyOf(state)), ...links);
 }
 
 export const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});

@@ -53,7 +53,7 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     first = strongest_cell(forward, *here)
-    controls = st.container(horizontal=True, vertical_alignment="center")
+    controls = st.container(horizontal=True, vertical_alignment="center", key="pair_controls")
     with controls:
         label = _label("Query", words.row)
         query = token("query", rows, first[0], label=label, on_change=_pin, args=("query",), **LIST)

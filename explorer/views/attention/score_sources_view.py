@@ -29,6 +29,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token_names
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
+from explorer.app.session import session
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.head_charts import source_bars
@@ -136,17 +137,27 @@ def draw_sources(
         if as_table:
             _draw_directions(forward, here)
         for name, some in zip((QUERY, KEY), largest, strict=True):
-            for one in [one for one in some if one.part][:FOLLOWED]:
+            _draw_heads(context, here, name, [one for one in some if one.part][:FOLLOWED])
+        link_with_edit(f"The answer without head {at.layer}.{at.head}", AblateHead(*at.place))
+    st.caption(_about(sources))
+
+
+def _draw_heads(
+    context: PageContext, here: HeadCell, side: str, heads: Sequence[Source]
+) -> None:
+    """A button for each of the heads that wrote this side, which follows it."""
+    if heads:
+        with st.container(gap=None):
+            st.caption(f"Follow the {side} to head")
+            for one in heads:
                 st.button(
-                    f"{name.capitalize()}: head {one.name} {literal(_reads(context, one))}",
-                    key=f"follow_{name}_{one.name}",
+                    f"{one.name} {literal(_reads(context, one))}",
+                    key=f"follow_{side}_{one.name}",
                     icon=":material/arrow_forward:",
                     type="tertiary",
                     on_click=_follow,
-                    args=(context, here, name, one),
+                    args=(context, here, side, one),
                 )
-        link_with_edit(f"Without head {at.layer}.{at.head}", AblateHead(*at.place))
-    st.caption(_about(sources))
 
 
 def _draw_bars(
@@ -235,6 +246,7 @@ def _go_to(context: PageContext, trail: Sequence[HeadCell]) -> None:
     cell = trail[-1]
     choose_head(cell.layer, cell.head, cell.part)
     pinned.pin(PinnedCell(cell.query, cell.key))
+    session().one_entry = True
     TRAIL.put("trail", "-".join(_written(context, one) for one in trail))
 
 
@@ -248,9 +260,9 @@ def _trail(context: PageContext, here: HeadCell) -> list[HeadCell]:
     text = str(TRAIL.texts().get("trail", ""))
     cells = [_cell(context, step) for step in text.split("-")[-MOST_STEPS:]] if text else []
     known = [cell for cell in cells if cell is not None]
-    trail = known if len(known) == len(cells) and known[-1:] == [here] else [here]
-    TRAIL.settle({"trail": text if len(trail) > 1 else ""})
-    return trail
+    is_known = 1 < len(known) == len(cells)
+    TRAIL.settle({"trail": text if is_known else ""})  # it stays for the way back
+    return known if is_known and known[-1] == here else [here]
 
 
 def _cell(context: PageContext, text: str) -> HeadCell | None:
@@ -359,12 +371,24 @@ def _about(sources: ScoreSources) -> str:
 
 
 def draw_why(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> None:
-    """Where the score of a cell comes from, in one sentence; nothing for a long text."""
-    if len(forward.columns(cell.part)) > QUICK_TOKENS:
-        return
+    """The weight of a cell and where its score comes from; nothing for a long text."""
+    if words := why_in_words(opened, forward, cell):
+        st.text(words)
+
+
+def why_in_words(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> str:
+    """The same as a text, empty for a long one; where it costs much, a button starts it."""
+    rows, columns = forward.rows(cell.part), forward.columns(cell.part)
+    if len(columns) > QUICK_TOKENS:
+        return ""
     with suppress(SourcesError):
         if (sources := sources_of(opened, forward, cell)) is not None:
-            st.text(sources_in_words(sources, forward.columns))
+            weight = forward.weights(cell.part, cell.layer, cell.head)[cell.query, cell.key]
+            row, column = named_at(rows, cell.query), named_at(columns, cell.key)
+            words = forward.part(cell.part).words.cell
+            sentence = words.format(row=row, column=column, value=three(float(weight)))
+            return f"{sentence}. {sources_in_words(sources, forward.columns)}"
+    return ""
 
 
 def sources_code(
