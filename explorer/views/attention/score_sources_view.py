@@ -114,7 +114,8 @@ def draw_sources(
     with controls:
         picked = one_of("against", options, as_list=True, width=260)
     against = None if picked in (MEAN, PLAIN) else names.index(picked)
-    figures, words = widgets.side_by_side(*(1, 1) if as_table else (10, 3))
+    figures, words = widgets.side_by_side(*(1, 1) if as_table else (8, 3))
+    words = words.container(gap="xsmall", key="source_words")
     with words:
         _draw_trail(context, _trail(context, here))
         st.text(sentence)
@@ -138,7 +139,9 @@ def draw_sources(
             _draw_directions(forward, here)
         for name, some in zip((QUERY, KEY), largest, strict=True):
             _draw_heads(context, here, name, [one for one in some if one.part][:FOLLOWED])
-        link_with_edit(f"The answer without head {at.layer}.{at.head}", AblateHead(*at.place))
+        if not any(one.part for side in sources.sides for one in side):
+            st.caption("No head writes before this one, so the trail ends here.")
+        link_with_edit(f"Answer without head {at.layer}.{at.head}", AblateHead(*at.place))
     st.caption(_about(sources))
 
 
@@ -147,17 +150,16 @@ def _draw_heads(
 ) -> None:
     """A button for each of the heads that wrote this side, which follows it."""
     if heads:
-        with st.container(gap=None):
-            st.caption(f"Follow the {side} to head")
-            for one in heads:
-                st.button(
-                    f"{one.name} {literal(_reads(context, one))}",
-                    key=f"follow_{side}_{one.name}",
-                    icon=":material/arrow_forward:",
-                    type="tertiary",
-                    on_click=_follow,
-                    args=(context, here, side, one),
-                )
+        st.caption(f"Follow the {side} to head")
+    for one in heads:
+        st.button(
+            f"{one.name} {literal(_reads(context, one))}",
+            key=f"follow_{side}_{one.name}",
+            icon=":material/arrow_forward:",
+            type="tertiary",
+            on_click=_follow,
+            args=(context, here, side, one),
+        )
 
 
 def _draw_bars(
@@ -175,7 +177,7 @@ def _draw_bars(
     for column, name, drawn, some in zip(columns, (QUERY, KEY), bars, largest, strict=True):
         with column:
             where = in_quotes(label_at(*_place(context, here, name)))
-            title = f"Sources of the {name} {where} · click a head to follow it"
+            title = f"Sources of the {name} {where} · click a head"
             chart(
                 source_bars(drawn, (min(values), max(values)), title),
                 key=f"sources_of_{name}",
@@ -362,8 +364,6 @@ def _about(sources: ScoreSources) -> str:
     )
     if current_history().active:
         text += " Interventions do not apply here: these are the sources of the pass without them."
-    if not any(one.part for side in sources.sides for one in side):
-        text += " No head writes before this one, so the trail ends here."
     if sources.cap is not None:
         text += f" The score is the one before the cap of ± {three(sources.cap)}."
     sums = "The sum of the sources, against the score of the pass"
