@@ -145,9 +145,7 @@ def draw_sources(
     st.caption(_about(sources))
 
 
-def _draw_heads(
-    context: PageContext, here: HeadCell, side: str, heads: Sequence[Source]
-) -> None:
+def _draw_heads(context: PageContext, here: HeadCell, side: str, heads: Sequence[Source]) -> None:
     """A button for each of the heads that wrote this side, which follows it."""
     if heads:
         st.caption(f"Follow the {side} to head")

@@ -131,6 +131,22 @@ def moves(
                     yield Move(head.layer, head.head, query, key, size)
 
 
+def cell_of_edge(picture: CircuitMap, edge: Edge, head: CircuitNode) -> tuple[int, int] | None:
+    """The query and the key by which a head at one end of this edge brings most.
+
+    It writes or reads the edge at one of the two: the position that the edge owes most to.
+    """
+    at = int(picture.positions[picture.edges.index(edge)].abs().nan_to_num(0).argmax())
+    of_key = head == edge.target and edge.reads in ("k", "v")
+    moved = (
+        (move.size, (move.query, move.key))
+        for move in picture.moves
+        if (move.layer, move.head) == (head.layer, head.head)
+        and at == (move.key if of_key else move.query)
+    )
+    return max(moved, default=(0.0, None))[1]
+
+
 def keep_selection(selection: CircuitChoice) -> None:
     """For the callback: put the selection into the address and its head into the bar."""
     IN_ADDRESS.put("drawn_edges", str(selection.count))

@@ -39,9 +39,10 @@ from explorer.charts.circuit_charts import circuit_curves, estimate_and_exact
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import lines_over_steps
 from explorer.components.chart import chart
+from explorer.components.circuit_map import CircuitMap
 from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
-from explorer.views.circuits.circuit_picture import draw_circuit_map, picture_of
+from explorer.views.circuits.circuit_picture import cell_of_edge, draw_circuit_map, picture_of
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.question_scores import (
     BACKWARD,
@@ -168,7 +169,9 @@ def parts_code(opened: OpenModel, question: Question, steps: int) -> None:
         print(node_of(place).title, float(about), float(value))
 
 
-def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None:
+def draw_edge_card(
+    context: PageContext, question: Question, picture: CircuitMap, edge: Edge
+) -> None:
     """The edge in a sentence or two, then the card of the head at one of its ends."""
     effect = effect_in_words(edge, question.metric, question.error)
     st.markdown(f"**{edge.title}**")
@@ -178,7 +181,7 @@ def draw_edge_card(context: PageContext, question: Question, edge: Edge) -> None
         st.caption(NO_HEAD_AT_EDGE)
         return
     head = ends[one_of("card_of", tuple(ends)) if len(ends) > 1 else next(iter(ends))]
-    draw_head_card(context, question, head.layer, head.head)
+    draw_head_card(context, question, head.layer, head.head, cell_of_edge(picture, edge, head))
 
 
 def effect_in_words(edge: Edge, metric: str, error: float = 0.0) -> str:
@@ -227,7 +230,7 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
     if chosen is not None:
         with st.container(border=True):
             if isinstance(chosen, Edge):
-                draw_edge_card(context, question, chosen)
+                draw_edge_card(context, question, picture, chosen)
             else:
                 draw_head_card(context, question, chosen.layer, chosen.head)
     curves, edge_table = widgets.side_by_side(6, 5)

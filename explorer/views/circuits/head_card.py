@@ -67,9 +67,7 @@ def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> N
     if not sources:
         st.caption(NO_TOKENS)
         return
-    tokens, part = forward.tokens, f"{last_streams(opened.config)[0]}.self_attn"
-    most = max(sources, key=lambda source: source.weight)
-    draw_why(opened, forward, HeadCell(part, layer, head, pair.place, most.place))
+    tokens = forward.tokens
     st.markdown(f"**What it writes when it attends from {literal(named_at(tokens, pair.place))}**")
     table(
         {
@@ -147,13 +145,25 @@ def draw_head_view(context: PageContext, question: Question, adjust: DeltaGenera
     code_panel(composition_scores, copying, script=lines)
 
 
-def draw_head_card(context: PageContext, question: Question, layer: int, head: int) -> None:
-    """The card of one head, on the clean text of the first pair."""
+def draw_head_card(
+    context: PageContext,
+    question: Question,
+    layer: int,
+    head: int,
+    cell: tuple[int, int] | None = None,
+) -> None:
+    """The card of one head, on the clean text of the first pair.
+
+    It says why the head attends at `cell`, a query and a key; else at the output position.
+    """
     opened, pair = context.opened, question.pairs[0]
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"
     title = head_title(opened.name, part, layer, head)
     scores = _measure_scores(opened, layer, head)
+    if cell is None:
+        cell = pair.place, int(forward.weights(part, layer, head)[pair.place].argmax())
+    draw_why(opened, forward, HeadCell(part, layer, head, *cell))
     attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:
         st.markdown(scores.names_in_words)
