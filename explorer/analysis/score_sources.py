@@ -386,17 +386,12 @@ def sources_in_words(
     `columns` has the tokens that the heads of a part read; `against` names the other key.
     """
 
-    def said(some: Sequence[Source]) -> str:
-        words, before = list[str](), ""
-        for one in some:
-            kind, _, number = one.name.partition(" ")
-            name = f"feed-forward layer {number}" if kind == "mlp" else f"the {one.name}"
-            if one.part:
-                name = f"head {one.name} from {named_at(columns(one.part), one.read)}"
-            verb = "lowers it by" if one.value < 0 else "raises it by"
-            words.append(f"{name} {'by' if verb == before else verb} {three(abs(one.value))}")
-            before = verb
-        return " and ".join(words)
+    def said(one: Source) -> str:
+        kind, _, number = one.name.partition(" ")
+        name = f"feed-forward layer {number}" if kind == "mlp" else f"the {one.name}"
+        if one.part:
+            name = f"head {one.name} from {named_at(columns(one.part), one.read)}"
+        return f"{name} {'lowers' if one.value < 0 else 'raises'} it by {three(abs(one.value))}"
 
     side = "above" if sources.contrast >= 0 else "below"
     if sources.against is None and not sources.others:
@@ -405,7 +400,7 @@ def sources_in_words(
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
-    query, key = (said(strongest_sources(of, 2)) for of in sources.sides)
+    query, key = (" and ".join(map(said, strongest_sources(of, 2))) for of in sources.sides)
     return (
         f"{start}. Its largest sources: in the query, {query}; in the key, {key}. Each side sums "
         "to the score."

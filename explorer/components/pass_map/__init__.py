@@ -184,11 +184,6 @@ def other_answers(key: str, answers: Sequence[MapAnswer], of: str) -> None:
     neighbour(f"{key}-late-answers", [of, -1, [_answer(answer) for answer in answers]])
 
 
-def why_of_edge(key: str, of: str, edge: Sequence[int], words: str) -> None:
-    """Hand the map what its card says of this edge, in the form of the `choice`."""
-    neighbour(f"{key}-why", [of, *edge, words])
-
-
 def encode(
     picture: PassMap,
     key: str,

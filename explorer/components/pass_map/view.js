@@ -415,32 +415,26 @@ function options(state) {
   }));
 }
 
-// Why the head of what was picked attends there; empty until the page has sent it.
-function whyOf(state) {
-  const [of, ...edge] = choiceOf(`${state.data.name}-why`) ?? [], words = edge.pop();
-  return of === state.data.of && String(edge) === String(pickedAs(state)) ? words : "";
-}
-
-// What was picked, and the links to the pages that show it in full.
+// What was picked, why its head attends there, and the links to the pages that show it in full.
 function card(state) {
   const holder = state.root.querySelector(".card"), {picked} = state;
   state.root.querySelector(".hint").hidden = Boolean(picked);
   if (!picked) { holder.replaceChildren(); return; }
-  const {head} = picked, title = element("div", "title", `Layer ${picked.layer}, head ${head}`);
+  const {head, part, layer, query, key} = picked, {data} = state, sent = choiceOf(`${data.name}-why`) ?? [];
+  const isOfThis = String(sent.slice(0, -1)) === String([data.of, part.name, layer, head, query, key]);
+  const title = element("div", "title", `Layer ${layer}, head ${head}`);
   const what = element("div", "what");
   say(what, endsOf(picked), {
-    key: labelOf(state, picked.part.keys, picked.key), query: labelOf(state, picked.stack.at, picked.query),
+    key: labelOf(state, part.keys, key), query: labelOf(state, picked.stack.at, query),
   });
-  const links = state.data.links.map(([page, name]) => {
+  const links = data.links.map(([page, name]) => {
     const button = element("button", "", name);
     button.type = "button";
-    button.addEventListener("click", () => go(state, page, {
-      part: picked.part.name, layer: picked.layer, head, query: picked.query, key: picked.key,
-    }));
+    button.addEventListener("click", () => go(state, page, {part: part.name, layer, head, query, key}));
     return button;
   });
-  holder.replaceChildren(title, what, element("div", "amount", `${shareWords(state.data.heads)} ${percent(picked.part.share[picked.e])}`),
-    element("div", "why", whyOf(state)), ...links);
+  holder.replaceChildren(title, what,
+    element("div", "amount", `${shareWords(data.heads)} ${percent(part.share[picked.e])}`), element("div", "why", isOfThis ? sent.at(-1) : ""), ...links);
 }
 
 export const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});

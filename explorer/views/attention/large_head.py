@@ -37,7 +37,7 @@ from explorer.views.attention.display_options import (
     layer_title,
     options_summary,
 )
-from explorer.views.attention.score_sources_view import HeadCell, draw_why
+from explorer.views.attention.score_sources_view import HeadCell, why_in_words
 from explorer.views.shared import export_panel, pinned, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pinned import PinnedCell
@@ -282,7 +282,7 @@ def _draw_below(context: PageContext, cell: PinnedCell, *notes: str) -> None:
         notes = (*notes, head_of_cell(small.exact, small.allowed, cell.query, cell.key))
     if cell.query is not None and cell.key is not None:
         place = HeadCell(*context.choice.place, cell.query, cell.key)
-        draw_why(context.opened, context.forward, place)
+        notes = (why_in_words(context.opened, context.forward, place), *notes)
     widgets.notes(filter(None, notes))
     pinned.links_from(cell)
 

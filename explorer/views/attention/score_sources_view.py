@@ -11,6 +11,7 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis.batched_passes import QUICK
 from explorer.analysis.pair_directions import pair_directions
 from explorer.analysis.score_sources import (
     KEY,
@@ -138,26 +139,21 @@ def draw_sources(
         if as_table:
             _draw_directions(forward, here)
         for name, some in zip((QUERY, KEY), largest, strict=True):
-            _draw_heads(context, here, name, [one for one in some if one.part][:FOLLOWED])
+            if heads := [one for one in some if one.part][:FOLLOWED]:
+                st.caption(f"Follow the {name} to head")
+            for one in heads:
+                st.button(
+                    f"{one.name} {literal(_reads(context, one))}",
+                    key=f"follow_{name}_{one.name}",
+                    icon=":material/arrow_forward:",
+                    type="tertiary",
+                    on_click=_follow,
+                    args=(context, here, name, one),
+                )
         if not any(one.part for side in sources.sides for one in side):
             st.caption("No head writes before this one, so the trail ends here.")
         link_with_edit(f"Answer without head {at.layer}.{at.head}", AblateHead(*at.place))
     st.caption(_about(sources))
-
-
-def _draw_heads(context: PageContext, here: HeadCell, side: str, heads: Sequence[Source]) -> None:
-    """A button for each of the heads that wrote this side, which follows it."""
-    if heads:
-        st.caption(f"Follow the {side} to head")
-    for one in heads:
-        st.button(
-            f"{one.name} {literal(_reads(context, one))}",
-            key=f"follow_{side}_{one.name}",
-            icon=":material/arrow_forward:",
-            type="tertiary",
-            on_click=_follow,
-            args=(context, here, side, one),
-        )
 
 
 def _draw_bars(
@@ -368,23 +364,17 @@ def _about(sources: ScoreSources) -> str:
     return f"{text} {widgets.recomputed(sums, sources.difference)}"
 
 
-def draw_why(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> None:
-    """The weight of a cell and where its score comes from; nothing for a long text."""
-    if words := why_in_words(opened, forward, cell):
-        st.text(words)
-
-
 def why_in_words(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> str:
-    """The same as a text, empty for a long one; where it costs much, a button starts it."""
+    """The weight of a cell and where its score comes from; empty where that is not quick."""
+    at, query, key = (cell.part, cell.layer), cell.query, cell.key
     rows, columns = forward.rows(cell.part), forward.columns(cell.part)
-    if len(columns) > QUICK_TOKENS:
+    if len(columns) > QUICK_TOKENS or multiplications(forward, *at) > QUICK:
         return ""
     with suppress(SourcesError):
-        if (sources := sources_of(opened, forward, cell)) is not None:
-            weight = forward.weights(cell.part, cell.layer, cell.head)[cell.query, cell.key]
-            row, column = named_at(rows, cell.query), named_at(columns, cell.key)
-            words = forward.part(cell.part).words.cell
-            sentence = words.format(row=row, column=column, value=three(float(weight)))
+        if sources := sources_of(opened, forward, cell):
+            weight = three(float(forward.weights(*at, cell.head)[query, key]))
+            names = {"row": named_at(rows, query), "column": named_at(columns, key)}
+            sentence = forward.part(cell.part).words.cell.format(**names, value=weight)
             return f"{sentence}. {sources_in_words(sources, forward.columns)}"
     return ""
 

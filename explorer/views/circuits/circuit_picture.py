@@ -132,19 +132,13 @@ def moves(
 
 
 def cell_of_edge(picture: CircuitMap, edge: Edge, head: CircuitNode) -> tuple[int, int] | None:
-    """The query and the key by which a head at one end of this edge brings most.
-
-    It writes or reads the edge at one of the two: the position that the edge owes most to.
-    """
+    """The query and key, one where this edge is strongest, by which its head brings most."""
     at = int(picture.positions[picture.edges.index(edge)].abs().nan_to_num(0).argmax())
-    of_key = head == edge.target and edge.reads in ("k", "v")
-    moved = (
-        (move.size, (move.query, move.key))
-        for move in picture.moves
-        if (move.layer, move.head) == (head.layer, head.head)
-        and at == (move.key if of_key else move.query)
-    )
-    return max(moved, default=(0.0, None))[1]
+    side = "key" if head == edge.target and edge.reads in ("k", "v") else "query"
+    where = head.layer, head.head, at
+    moves = (of for of in picture.moves if (of.layer, of.head, getattr(of, side)) == where)
+    best = max(moves, key=lambda move: move.size, default=None)
+    return None if best is None else (best.query, best.key)
 
 
 def keep_selection(selection: CircuitChoice) -> None:

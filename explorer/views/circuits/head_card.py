@@ -41,13 +41,14 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
+from explorer.components.events import Place
 from explorer.components.picker import cells
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at, text_of
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.attention.programs_view import words_and_cost
-from explorer.views.attention.score_sources_view import HeadCell, draw_why
+from explorer.views.attention.score_sources_view import HeadCell, why_in_words
 from explorer.views.circuits.evidence import draw_searched_lines
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import code_panel, script
@@ -63,11 +64,11 @@ NO_TOKENS = "The output is a class, so there are no tokens that a head raises or
 
 def draw_sources(opened: OpenModel, pair: TokenPair, layer: int, head: int) -> None:
     """The tokens that the head attends to most from the output position, and what each writes."""
-    sources, forward = source_tokens(opened, pair, layer, head), clean_pass(opened, pair)
+    sources = source_tokens(opened, pair, layer, head)
     if not sources:
         st.caption(NO_TOKENS)
         return
-    tokens = forward.tokens
+    tokens = clean_pass(opened, pair).tokens
     st.markdown(f"**What it writes when it attends from {literal(named_at(tokens, pair.place))}**")
     table(
         {
@@ -146,24 +147,17 @@ def draw_head_view(context: PageContext, question: Question, adjust: DeltaGenera
 
 
 def draw_head_card(
-    context: PageContext,
-    question: Question,
-    layer: int,
-    head: int,
-    cell: tuple[int, int] | None = None,
+    context: PageContext, question: Question, layer: int, head: int, cell: Place | None = None
 ) -> None:
-    """The card of one head, on the clean text of the first pair.
-
-    It says why the head attends at `cell`, a query and a key; else at the output position.
-    """
+    """The card of one head, on the clean text of the first pair; why it attends at this cell."""
     opened, pair = context.opened, question.pairs[0]
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"
     title = head_title(opened.name, part, layer, head)
+    most = int(forward.weights(part, layer, head)[pair.place].argmax())
+    at = HeadCell(part, layer, head, *cell or (pair.place, most))
+    widgets.notes(filter(None, [why_in_words(opened, forward, at)]))
     scores = _measure_scores(opened, layer, head)
-    if cell is None:
-        cell = pair.place, int(forward.weights(part, layer, head)[pair.place].argmax())
-    draw_why(opened, forward, HeadCell(part, layer, head, *cell))
     attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:
         st.markdown(scores.names_in_words)

@@ -101,21 +101,18 @@ def _place(text: str, picture: PassMap, counts: list[int]) -> Place | None:
 
 def choice_of(selection: MapSelection, context: PageContext, picture: PassMap) -> list[float]:
     """The selection in the form of the picture, with the edge of the head and the pinned cell."""
+    at, cell = context.choice, current_pin(context)
+    parts = part_names(picture)
+    edge = [-1] * 5
+    if cell.is_cell and at.part in parts:
+        edge = [parts.index(at.part), at.layer, cell.query or 0, cell.key or 0, at.head]
     return [
         selection.answer,
         *(selection.traced or NOWHERE),
         selection.least,
         *(selection.block or NOWHERE),
-        *chosen_edge(context, picture),
+        *edge,
     ]
-
-
-def chosen_edge(context: PageContext, picture: PassMap) -> list[int]:
-    """The part, layer, query, key and head of the chosen edge; −1 each for none."""
-    at, cell, parts = context.choice, current_pin(context), part_names(picture)
-    if cell.query is None or cell.key is None or at.part not in parts:
-        return [-1] * 5
-    return [parts.index(at.part), at.layer, cell.query, cell.key, at.head]
 
 
 def part_names(picture: PassMap) -> list[str]:

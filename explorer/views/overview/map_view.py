@@ -1,20 +1,19 @@
 """The Overview page's picture of the pass: its selection, its links, its lens, its export."""
 
+from dataclasses import astuple
 from functools import partial
 
 import streamlit as st
 import torch
 
-from explorer.analysis.batched_passes import QUICK
 from explorer.analysis.block_inside import block_inside
 from explorer.analysis.information_flow import information_flow, is_computable, route
-from explorer.analysis.score_sources import multiplications
 from explorer.app import widget_state
 from explorer.app.address import whole_number
 from explorer.app.context import PageContext
 from explorer.charts.figure_data import Figure, TableData
 from explorer.components.fragment import fragment
-from explorer.components.mounting import asks_for
+from explorer.components.mounting import asks_for, neighbour
 from explorer.components.pass_map import (
     PassMap,
     block_panel,
@@ -23,7 +22,6 @@ from explorer.components.pass_map import (
     lens_rows,
     other_answers,
     pass_map,
-    why_of_edge,
 )
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
@@ -33,6 +31,7 @@ from explorer.views.overview import map_choices, pass_picture
 from explorer.views.overview.map_choices import MapSelection
 from explorer.views.overview.print_map import PrintedMap
 from explorer.views.shared.code_panel import Script, script
+from explorer.views.shared.pinned import current_pin
 from explorer.views.shared.widgets import ANSWER
 
 KEY = "pass_map"
@@ -92,10 +91,14 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
 def draw_late(context: PageContext, picture: PassMap) -> None:
     """The answers of all positions, then the logit lens layer by layer, which cost most.
 
-    If they are not computed yet, the browser asks for a run of their own. Before them, why the head
-    of the chosen edge attends there.
+    If they are not computed yet, the browser asks for a run of their own. First of all comes why
+    the head of the chosen edge attends there.
     """
-    _draw_why(context, picture)
+    pin, at = current_pin(context), context.choice
+    if pin.query is not None and pin.key is not None:
+        cell = HeadCell(*at.place, pin.query, pin.key)
+        words = why_in_words(context.opened, context.forward, cell)
+        neighbour(f"{KEY}-why", [picture.of, *astuple(cell), words])
     if not picture.has_lens:
         return
     is_requested = asks_for(KEY, picture.of)
@@ -104,13 +107,6 @@ def draw_late(context: PageContext, picture: PassMap) -> None:
         other_answers(KEY, pass_picture.all_answers(opened, forward), picture.of)
         for first, rows in pass_picture.lens_by_layer(opened, forward):
             lens_rows(KEY, first, rows, picture.of)
-
-
-def _draw_why(context: PageContext, picture: PassMap) -> None:
-    edge, at, forward = map_choices.chosen_edge(context, picture), context.choice, context.forward
-    if edge[0] >= 0 and multiplications(forward, at.part, at.layer) <= QUICK:
-        words = why_in_words(context.opened, forward, HeadCell(*at.place, *edge[2:4]))
-        why_of_edge(KEY, picture.of, edge, words)
 
 
 def code(context: PageContext, *, has_edges: bool) -> Script:
