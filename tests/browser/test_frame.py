@@ -139,7 +139,7 @@ def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor:
 
 
 def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> None:
-    page = visitor.open("/query_key?pair_view=Products&model=shakespeare&text=To+be")
+    page = visitor.open("/query_key?layer=1&model=shakespeare&text=To+be")
     visitor.choose("Query", "1 · To")
     visitor.asks(query="1 · To")
     visitor.follow("Masks")
@@ -148,6 +148,11 @@ def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> 
     visitor.rest()
     visitor.asks(query="1 · To")
     expect(visitor.widget("query").get_by_role("combobox")).to_have_value("1 · To")
+    before = visitor.query()
+    page.locator("[class*=st-key-follow_]").get_by_role("button").first.click()
+    wait_until(lambda: "trail" in visitor.query(), "the trail in the address")
+    page.go_back()
+    wait_until(lambda: visitor.query() == before, "one step back to the cell before")
 
     visitor.open("/attention?model=translation&head=0&text=the+cat")
     visitor.choose("Model", SHAKESPEARE)
