@@ -422,8 +422,7 @@ function card(state) {
   if (!picked) { holder.replaceChildren(); return; }
   const {head, part, layer, query, key} = picked, {data} = state, sent = choiceOf(`${data.name}-why`) ?? [];
   const isOfThis = String(sent.slice(0, -1)) === String([data.of, part.name, layer, head, query, key]);
-  const title = element("div", "title", `Layer ${layer}, head ${head}`);
-  const what = element("div", "what");
+  const title = element("div", "title", `Layer ${layer}, head ${head}`), what = element("div", "what");
   say(what, endsOf(picked), {
     key: labelOf(state, part.keys, key), query: labelOf(state, picked.stack.at, query),
   });

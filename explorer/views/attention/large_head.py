@@ -277,12 +277,11 @@ def adjusted_code(
 
 def _draw_below(context: PageContext, cell: PinnedCell, *notes: str) -> None:
     small = thumbnails_of(context.forward, context.choice.part)
-    if cell.query is not None and cell.key is not None and small.exact is not None:
-        assert small.allowed is not None
-        notes = (*notes, head_of_cell(small.exact, small.allowed, cell.query, cell.key))
     if cell.query is not None and cell.key is not None:
         place = HeadCell(*context.choice.place, cell.query, cell.key)
         notes = (why_in_words(context.opened, context.forward, place), *notes)
+        if small.exact is not None and small.allowed is not None:
+            notes = (*notes, head_of_cell(small.exact, small.allowed, cell.query, cell.key))
     widgets.notes(filter(None, notes))
     pinned.links_from(cell)
 

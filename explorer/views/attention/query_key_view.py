@@ -44,7 +44,7 @@ SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
 KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
-LIST = {"width": 205}
+LIST = {"width": 190}
 
 
 def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:

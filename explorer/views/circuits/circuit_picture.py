@@ -131,14 +131,14 @@ def moves(
                     yield Move(head.layer, head.head, query, key, size)
 
 
-def cell_of_edge(picture: CircuitMap, edge: Edge, head: CircuitNode) -> tuple[int, int] | None:
+def cell_of_edge(picture: CircuitMap, edge: Edge, head: CircuitNode) -> tuple[int, ...]:
     """The query and key, one where this edge is strongest, by which its head brings most."""
     at = int(picture.positions[picture.edges.index(edge)].abs().nan_to_num(0).argmax())
     side = "key" if head == edge.target and edge.reads in ("k", "v") else "query"
     where = head.layer, head.head, at
     moves = (of for of in picture.moves if (of.layer, of.head, getattr(of, side)) == where)
     best = max(moves, key=lambda move: move.size, default=None)
-    return None if best is None else (best.query, best.key)
+    return () if best is None else (best.query, best.key)
 
 
 def keep_selection(selection: CircuitChoice) -> None:

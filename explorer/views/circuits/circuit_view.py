@@ -181,7 +181,7 @@ def draw_edge_card(
         st.caption(NO_HEAD_AT_EDGE)
         return
     head = ends[one_of("card_of", tuple(ends)) if len(ends) > 1 else next(iter(ends))]
-    draw_head_card(context, question, head.layer, head.head, cell_of_edge(picture, edge, head))
+    draw_head_card(context, question, head.layer, head.head, *cell_of_edge(picture, edge, head))
 
 
 def effect_in_words(edge: Edge, metric: str, error: float = 0.0) -> str:

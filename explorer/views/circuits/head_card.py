@@ -41,7 +41,6 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
-from explorer.components.events import Place
 from explorer.components.picker import cells
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
@@ -147,9 +146,9 @@ def draw_head_view(context: PageContext, question: Question, adjust: DeltaGenera
 
 
 def draw_head_card(
-    context: PageContext, question: Question, layer: int, head: int, cell: Place | None = None
+    context: PageContext, question: Question, layer: int, head: int, *cell: int
 ) -> None:
-    """The card of one head, on the clean text of the first pair; why it attends at this cell."""
+    """The card of one head, on the clean text of the first pair; `cell` is a query and key of it."""
     opened, pair = context.opened, question.pairs[0]
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"

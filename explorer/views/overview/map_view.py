@@ -89,10 +89,9 @@ def _draw_block(context: PageContext, picture: PassMap, stack: int, layer: int) 
 
 @fragment()
 def draw_late(context: PageContext, picture: PassMap) -> None:
-    """The answers of all positions, then the logit lens layer by layer, which cost most.
+    """Why the chosen edge's head attends there, the answers of all positions, then the logit lens.
 
-    If they are not computed yet, the browser asks for a run of their own. First of all comes why
-    the head of the chosen edge attends there.
+    If the last two are not computed yet, the browser asks for a run of their own.
     """
     pin, at = current_pin(context), context.choice
     if pin.query is not None and pin.key is not None:
