@@ -148,7 +148,7 @@ def draw_head_view(context: PageContext, question: Question, adjust: DeltaGenera
 def draw_head_card(
     context: PageContext, question: Question, layer: int, head: int, *cell: int
 ) -> None:
-    """The card of one head, on the clean text of the first pair; `cell` is a query and key of it."""
+    """The card of one head, on the clean text of the first pair; `cell` is a query and key."""
     opened, pair = context.opened, question.pairs[0]
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"
