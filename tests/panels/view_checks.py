@@ -73,7 +73,7 @@ def why(page: Panel) -> None:
     sources = page.made["sources"]
     page.says(sources.contrast)
     for one in strongest_sources(sources.queries, 2):
-        assert f"({signed(one.value)})" in apps.said(page.at)
+        assert f"s it by {three(abs(one.value))}" in apps.said(page.at)
 
 
 def pair(page: Panel) -> None:
