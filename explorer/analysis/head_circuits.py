@@ -9,7 +9,6 @@ Sources: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021),
 section 3, on the copy score.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,14 +90,9 @@ def carry_to_layer(model: Transformer, layer: int, write: Tensor, until: int) ->
 
 def read_with(norm: nn.Module, rows: Tensor) -> Tensor:
     """The rows (…, d) as they read the residual stream in front of a norm, without its scale."""
-    return transposed(without_scale(norm), rows)
-
-
-def transposed(linear: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
-    """The rows times the matrix of this function; `torch.func.vjp` imports torch's compiler."""
-    with torch.enable_grad():
-        x = torch.zeros_like(rows, requires_grad=True)
-        return torch.autograd.grad(linear(x), x, rows)[0]
+    backward = torch.func.vjp(without_scale(norm), torch.zeros_like(rows))[1]
+    through_norm: Tensor = backward(rows)[0]
+    return through_norm
 
 
 def blocks_of(model: Transformer) -> Any:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.analysis.head_circuits import read_with, transposed
+from explorer.analysis.head_circuits import read_with
 from explorer.analysis.logit_attribution import embedded_terms
 from explorer.analysis.residual_writes import (
     AttentionWrite,
@@ -246,7 +246,8 @@ class ScoreSide:
         if part.endswith("self_attn"):
             self.rotate = self.module.positions.rotation(positions_of(forward, self.stack)[places])
         if self.rotate is not None:
-            self.reads = transposed(self.rotate, self.reads[None, None])[0, 0]
+            backward = torch.func.vjp(self.rotate, torch.zeros_like(self.reads)[None, None])[1]
+            self.reads = backward(self.reads[None, None])[0][0, 0]
         self.reading = self._first_reading()
 
     @property
