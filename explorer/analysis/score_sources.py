@@ -386,7 +386,7 @@ def sources_in_words(
     `columns` has the tokens that the heads of a part read; `against` names the other key.
     """
 
-    def in_words(one: Source) -> str:
+    def named(one: Source) -> str:
         kind, _, number = one.name.partition(" ")
         name = f"feed-forward layer {number}" if kind == "mlp" else f"the {one.name}"
         if one.part:
@@ -400,7 +400,7 @@ def sources_in_words(
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
-    query, key = (" and ".join(map(in_words, strongest_sources(of, 2))) for of in sources.sides)
+    query, key = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
     return (
         f"{start}. Its largest sources: in the query, {query}; in the key, {key}. Each side sums "
         "to the score."
