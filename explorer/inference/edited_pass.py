@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import torch
@@ -23,6 +24,7 @@ from explorer.interventions.edits import (
     Steer,
 )
 from explorer.text import Token
+from explorer.text.token_labels import written
 from models import interventions as core
 from models.generation import generate
 from models.interventions import AbsentIndexError, EditError
@@ -92,19 +94,32 @@ def why_not_applicable(
 def _run(opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
     in_core, reasons = _to_core(opened, forward, edits)
     applied = tuple(edit for index, edit in enumerate(edits) if index not in reasons)
-    source, target = list(forward.source), list(forward.target)
-    for edit in applied:
-        if isinstance(edit, ReplaceToken):
-            row = source if edit.part.startswith("encoder") else target
-            before = row[edit.position]
-            place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
-            token = opened.tokenizer.token(edit.token)
-            row[edit.position] = dataclasses.replace(token, **place)
+    source, target = _replaced_tokens(opened, forward, applied)
     try:
-        again = rerun(opened, forward, tuple(source), tuple(target), in_core)
+        again = rerun(opened, forward, source, target, in_core)
     except EditError as error:  # each edit applies alone, but not all together
         return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
     return EditedPass(dataclasses.replace(again, edits=applied), applied, reasons, tuple(in_core))
+
+
+def _replaced_tokens(
+    opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]
+) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+    """The tokens that the encoder and the decoder read with those of these edits that apply."""
+    source, target = list(forward.source), list(forward.target)
+    for edit in edits:
+        if isinstance(edit, ReplaceToken):
+            with suppress(NotApplicableError):
+                check_applicable(opened, forward, edit)
+                row = source if edit.part.startswith("encoder") else target
+                before = row[edit.position]
+                names = ("start", "end", "segment", "second")
+                place = {name: getattr(before, name) for name in names}
+                token = opened.tokenizer.token(edit.token)
+                row[edit.position] = dataclasses.replace(
+                    token, **place, text=written(opened.tokenizer, token)
+                )
+    return tuple(source), tuple(target)
 
 
 def _to_core(
@@ -120,6 +135,8 @@ def _to_core(
     texts: set[str] = set()
     steering: set[str] = set()
     weights: dict[tuple[str, int], int] = {}
+    source, target = _replaced_tokens(opened, forward, edits)
+    with_tokens = dataclasses.replace(forward, source=source, target=target)
     for index, edit in enumerate(edits):
         try:
             check_applicable(opened, forward, edit)
@@ -136,7 +153,8 @@ def _to_core(
                     _check_room(sum(more.values()), MOST_WEIGHTS, TOO_MANY_WEIGHTS)
                     weights = more
             if not isinstance(edit, ReplaceToken):
-                in_core.append(core_edit(opened, forward, edit))
+                reads = with_tokens if isinstance(edit, ReplaceByProgram) else forward
+                in_core.append(core_edit(opened, reads, edit))
         except (NotApplicableError, EditError) as error:
             reasons[index] = str(error)
     return in_core, reasons

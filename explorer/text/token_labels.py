@@ -276,6 +276,14 @@ def specials(labels: Iterable[Label]) -> list[int]:
     return [at for at, t in enumerate(labels) if not isinstance(t, str | int) and t.special]
 
 
+def written(tokenizer: AnyTokenizer, token: Token) -> str:
+    """The characters of a token in a text, with a space where it begins a word."""
+    text = token.label.translate(VISIBLE)
+    if tokenizer.kind not in ("words", "wordpiece"):
+        return text
+    return text.removeprefix(PIECE) if text.startswith(PIECE) else f" {text}"
+
+
 def labels_of(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
     """The label of each token; an ID that the vocabulary leaves free is `<50300>`."""
     if isinstance(tokenizer, PublishedTokenizer):
