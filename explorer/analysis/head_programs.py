@@ -49,6 +49,8 @@ COMPARED, SIMPLER, SMALLEST_SHARE, SINGULAR = 12, 0.005, 0.02, 1e-6
 """Of so many sets with the smallest squared errors, that with the largest overlap is taken. One
 more program must add this overlap and have this share, or no reader could see it. Sets of programs
 that are alike on these lines have a smaller determinant than the last number."""
+ROUNDS, SMALLEST_ERROR = 12, 1e-3
+"""Of the least squares for the largest overlap, and the error from which on a cell weighs less."""
 DESCRIBED, NAMED = 0.75, 0.4
 """The overlap from which on a head counts as described, and as worth a name."""
 SHARES_REPLACED = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -117,6 +119,11 @@ class HeadPrograms:
 def ranked(heads: Iterable[HeadPrograms]) -> list[HeadPrograms]:
     """The best described first."""
     return sorted(heads, key=lambda head: -head.overlap)
+
+
+def grid(lines: ProgramLines, heads: Iterable[HeadPrograms]) -> Tensor:
+    """The overlaps of all heads, (layers, h)."""
+    return torch.tensor([head.overlap for head in heads]).view(-1, lines.part.heads)
 
 
 def n_described(heads: Iterable[HeadPrograms]) -> int:
@@ -221,6 +228,26 @@ def fit(maps: Tensor, weights: Tensor) -> Tensor:
     return some[(overlaps.nan_to_num() - SIMPLER * (some > 0).sum(-1)).argmax(0), heads]
 
 
+def nearest_shares(maps: Tensor, weights: Tensor, shares: Tensor) -> Tensor:
+    """These shares (h, p), moved within their programs where the overlap grows.
+
+    The overlap of rows with the same sum is largest where Σ |a − p| is smallest, which least
+    squares find whose cells are weighted by 1 / |a − p| of the round before.
+    """
+    values, members = shares.topk(min(3, len(maps)), -1)
+    some, moved = maps[members] * (values > 0)[..., None], values
+    for _ in range(ROUNDS):
+        apart = (moved[:, None] @ some)[:, 0] - weights
+        scaled = some / apart.abs().clamp(min=SMALLEST_ERROR)[:, None]
+        products = scaled @ some.mT + SINGULAR * torch.eye(some.shape[1])
+        solved = torch.linalg.solve(products, scaled @ weights[..., None])[..., 0]
+        moved = normalize(solved.clamp(min=0), 1, -1)
+    moved = normalize(moved * (moved >= SMALLEST_SHARE), 1, -1)
+    rows = torch.zeros_like(shares).scatter(-1, members, moved)
+    grows = overlap(weights, rows @ maps, (-1,)) > overlap(weights, shares @ maps, (-1,))
+    return torch.where(grows[:, None], rows, shares)
+
+
 def different_programs(
     lines: ProgramLines, visible: Tensor, names: Sequence[str]
 ) -> tuple[list[str], Tensor]:
@@ -243,7 +270,8 @@ def _describe(
     """The mixtures of the heads of a layer with these weights (h, n, t, t), on the rows (n, t)."""
     first = lines.fitted
     fitted = (some[:, :first][:, rows[:first]].flatten(1) for some in (maps, weights))
-    shares = fit(*fitted)
+    of_maps, of_heads = fitted
+    shares = nearest_shares(of_maps, of_heads, fit(of_maps, of_heads))
     real = weights[:, first:] * rows[first:, :, None]
     mixed = torch.einsum("hp,pntk->hntk", shares, maps[:, first:]) * rows[first:, :, None]
     by_line = overlap(real, mixed, (2, 3))
@@ -290,7 +318,9 @@ def measure_programs(
     return tuple(heads)
 
 
-def overlaps_of(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
+def overlaps_of(
+    opened: OpenModel, lines: ProgramLines, program: str, report: Report = lambda share: None
+) -> Tensor:
     """The overlap (layers, h) of one program alone with every head on the scored lines."""
     passed, scored, rows = recorded(opened, lines), slice(lines.fitted, None), list[Tensor]()
     for layer in interruptible(range(lines.part.layers)):
@@ -299,6 +329,7 @@ def overlaps_of(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
         (drawn,) = maps_of([program], lines.tokens[scored], visible) * seen
         weights = passed.weights(site(lines.part.name, layer))[scored].float().transpose(0, 1)
         rows.append(overlap(weights * visible * seen, drawn, (1, 2, 3)))
+        report((layer + 1) / lines.part.layers)
     return torch.stack(rows)
 
 

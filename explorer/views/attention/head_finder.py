@@ -35,7 +35,9 @@ from explorer.components.chart import chart
 from explorer.components.picker import RankedHead, cells, ranked
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
+from explorer.inference.token_programs import PROGRAMS
 from explorer.text.number_format import three
+from explorer.views.attention import programs_view
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import (
@@ -54,6 +56,13 @@ HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
 AXES = {"across": ("distance", "spread"), "up": ("previous", "diagonal", "largest")}
 """The metrics of each axis at first: the first of them that has a value."""
+OF_PROGRAMS = {
+    f"Overlap with {name or 'its programs'}": name for name in ("", programs_view.YOURS, *PROGRAMS)
+}
+OVERLAP = (
+    "Overlap is Σ min / Σ max of the head and a program alone, or its mixture of programs, on the "
+    "lines that *Programs* scores."
+)
 
 
 def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -139,20 +148,29 @@ def _draw_rank(
 
 
 def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
-    """All heads on a map of two metrics, and the chosen one; its controls stand in the `row`."""
+    """All heads on a map of two measures, and the chosen one; its controls stand in the `row`."""
     at, metrics = context.choice, measured_heads(context)
     titles = metrics.by_title
     if not titles:
         say(why_unmeasured(metrics))
         return None
     by_name = {metric.name: title for title, metric in titles.items()}
+    of_programs = OF_PROGRAMS if context.part == context.forward.parts[0] else {}
     axes = []
     for key, names in AXES.items():
         usual = next((by_name[name] for name in names if name in by_name), "")
         with row:
-            axes.append(titles[one_of(key, list(titles), usual, as_list=True, width=210)])
-    layers, heads = metrics.values[axes[0].name].shape
-    values = [metrics.values[of.name].tolist() for of in axes]
+            axes.append(one_of(key, [*titles, *of_programs], usual, as_list=True, width=210))
+    numbers = {title: metrics.values[metric.name] for title, metric in titles.items()}
+    lines = script(metrics_code, context.forward, at.part, at.layer)
+    if chosen := [title for title in axes if title in of_programs]:
+        programs = [of_programs[title] for title in chosen]
+        if (measured := programs_view.overlaps_with(context, row, programs)) is None:
+            return None
+        overlaps, lines = measured
+        numbers |= zip(chosen, overlaps, strict=True)
+    layers, heads = context.part.layers, context.part.heads
+    values = [numbers[title].tolist() for title in axes]
     every = [
         {"layer": layer, "head": head, "x": values[0][layer][head], "y": values[1][layer][head]}
         for layer, head in product(range(layers), range(heads))
@@ -164,26 +182,28 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
         if place is not None:
             choose_head(*place)
 
-    large, chosen = widgets.side_by_side(3, 2)
+    large, beside = widgets.side_by_side(3, 2)
+    counted = [titles[title] for title in axes if title in titles]
+    units = {of.title: f", {of.unit}" for of in counted if of.unit != "weight"}
     with large:
-        x, y = (of.title + ("" if of.unit == "weight" else f", {of.unit}") for of in axes)
-        named = " and ".join(of.title for of in axes)
+        x, y = (title + units.get(title, "") for title in axes)
         chart(
             head_points(drawn, (x, y), (at.layer, at.head)),
             key="heads_map",
-            title=map_title(at.called, at.part, f"{named} of every head"),
+            title=map_title(at.called, at.part, f"{' and '.join(axes)} of every head"),
             height=WINDOW,
             on_pick=pick,
             chosen=at.place,
         )
-    with chosen:
+    with beside:
         widgets.draw_head(context, key="head_of_map")
     missing, left = len(every) - len(drawn), ""
     if missing:
         left = f" {missing:,} of {len(every):,} heads lack a value and are left out."
-    means = dict.fromkeys(f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in axes)
-    st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(means)}")
-    return script(metrics_code, context.forward, at.part, at.layer)
+    means = [f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in counted]
+    means += [OVERLAP] * bool(chosen)
+    st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(dict.fromkeys(means))}")
+    return lines
 
 
 NEAREST_HEADS = 6

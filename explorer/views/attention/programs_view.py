@@ -1,10 +1,11 @@
 """Heads as mixtures of small programs: what describes each, and the loss when it is replaced."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
-import torch
 from streamlit.delta_generator import DeltaGenerator
+from torch import Tensor
 
 from explorer.analysis import head_programs
 from explorer.analysis.head_programs import (
@@ -27,15 +28,15 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import cached, is_cached
 from explorer.inference.token_programs import PREDICATES, ProgramError, parsed
 from explorer.interventions.edits import ReplaceByProgram
+from explorer.system.cooperative import Report
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
 from explorer.text.number_format import signed, three
-from explorer.views.attention.rollout_and_flow import is_self_attention
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import link_with_edit
 from explorer.views.shared.heads_grid import heads_grid
-from explorer.views.shared.measurement import measurement
+from explorer.views.shared.measurement import measurement, measurements
 from explorer.views.shared.tables import table
 
 GRID, MAPS, CURVE = 300, 330, 240
@@ -43,12 +44,60 @@ MEANING = (
     "A program gives each query weights over its keys from the tokens alone. A mixture of up to "
     "three is fitted by least squares; its overlap with the head is Σ min / Σ max on other lines."
 )
+YOURS = "your program"
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"
 
 
 def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     """The mixture of every head, that of the chosen one, and the curve; returns the code."""
     opened, at = context.opened, context.choice
+    if (chosen := _choose_lines(opened, row)) is None:
+        return None
+    text, lines, own = chosen
+    if (measured := _measured(opened, lines, own, [""])) is None:
+        return None
+    (heads,) = measured
+    if own:
+        _draw_own(context, lines, heads, own)
+    _draw_heads(context, lines, heads)
+    _draw_chosen(context, lines, heads[at.layer * lines.part.heads + at.head])
+    _draw_curve(opened, lines, heads)
+    rows = [
+        {"head": f"{of.layer}.{of.head}"} | of.row | {"± over lines": of.spread}
+        for of in head_programs.ranked(heads)
+    ]
+    table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
+    programs = [own] if own else []
+    return script(programs_code, opened, text, programs, at.layer, at.head)
+
+
+def overlaps_with(
+    context: PageContext, row: DeltaGenerator, programs: Sequence[str]
+) -> tuple[list[Tensor], Script] | None:
+    """The overlap (layers, heads) of every head with each of these programs alone, and the code.
+
+    "" stands for the mixture of each head, and `YOURS` for the program that is typed in the `row`.
+    None if something is missing, and the page says what.
+    """
+    opened = context.opened
+    if (chosen := _choose_lines(opened, row)) is None:
+        return None
+    text, lines, own = chosen
+    if YOURS in programs and not own:
+        say("Type a program of your own beside the axes, or choose another measure.")
+        return None
+    names = [own if name == YOURS else name for name in programs]
+    if (measured := _measured(opened, lines, own, names)) is None:
+        return None
+    overlaps = [of if isinstance(of, Tensor) else head_programs.grid(lines, of) for of in measured]
+    return overlaps, script(overlaps_code, opened, text, own, names)
+
+
+def _choose_lines(opened: OpenModel, row: DeltaGenerator) -> tuple[str, ProgramLines, str] | None:
+    """The text that is typed in the `row`, its lines, and the reader's own program or "".
+
+    None if the lines cannot be used, and the page says why.
+    """
     usual = "\n".join(head_programs.example_lines(opened))
     follow("program_lines", usual)
     with row, st.popover("Lines and your own program", icon=":material/tune:"):
@@ -66,32 +115,29 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
         except ProgramError as error:
             say(str(error))
             own = ""
-    part, programs = lines.part, [own] if own else []
-    only = f"Programs describe {part.words.name} here. Choose it:"
-    if not is_self_attention(context, only, part.name):
-        return None
+    return text, lines, own
+
+
+def _measured(
+    opened: OpenModel, lines: ProgramLines, own: str, names: Sequence[str]
+) -> list[Any] | None:
+    """For each name the overlaps of this program alone, for "" the mixtures of all heads."""
+
+    def make(at: int, report: Report) -> Any:
+        if name := names[at]:
+            return head_programs.overlaps_of(opened, lines, name, report)
+        return head_programs.measure_programs(opened, lines, [own] * bool(own), report)
+
     tokens = 0 if is_cached(opened, lines.key) else int(lines.keep.sum())
-    heads = measurement(
+    return measurements(
         opened,
         "programs",
-        ("programs", lines.key, own),
-        lambda report: head_programs.measure_programs(opened, lines, programs, report),
+        [("program alone", *lines.key, of) if of else ("programs", lines.key, own) for of in names],
+        make,
         cost=3 * tokens * opened.model.n_parameters,
         doing="Describing all heads",
+        at_once=True,
     )
-    if heads is None:
-        return None
-    if own:
-        _draw_own(context, lines, heads, own)
-    _draw_heads(context, lines, heads)
-    _draw_chosen(context, lines, heads[at.layer * part.heads + at.head])
-    _draw_curve(opened, lines, heads)
-    rows = [
-        {"head": f"{of.layer}.{of.head}"} | of.row | {"± over lines": of.spread}
-        for of in head_programs.ranked(heads)
-    ]
-    table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
-    return script(programs_code, opened, text, programs, at.layer, at.head)
 
 
 def _draw_own(
@@ -111,7 +157,7 @@ def _draw_own(
 
 
 def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadPrograms]) -> None:
-    at, part = context.choice, lines.part
+    at = context.choice
     colours, overlaps = widgets.side_by_side(1, 1)
     with colours:
         title = map_title(at.called, at.part, "Strongest program of every head")
@@ -120,7 +166,7 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
     with overlaps:
         heads_grid(
             context,
-            torch.tensor([of.overlap for of in heads]).view(part.layers, part.heads),
+            head_programs.grid(lines, heads),
             key="program_overlaps",
             title=map_title(at.called, at.part, "Overlap of every head with its programs"),
             unit="overlap",
@@ -205,6 +251,14 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
         f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
         f"{change if count else ''}"
     )
+
+
+def overlaps_code(opened: OpenModel, text: str, own: str, programs: list[str]) -> None:
+    lines = head_programs.read_lines(opened, lines_in(text))
+    heads = head_programs.measure_programs(opened, lines, [own] * bool(own))
+    print(head_programs.grid(lines, heads))  # overlaps of the mixtures, layers down, heads across
+    for program in filter(None, programs):
+        print(program, head_programs.overlaps_of(opened, lines, program))
 
 
 def programs_code(opened: OpenModel, text: str, own: list[str], layer: int, head: int) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explorer.analysis.map_summary import summary_of
 from explorer.analysis.output_change import has_words
+from explorer.app import widget_state
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import token
@@ -19,6 +20,7 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.sidebar import draw_title
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
+from explorer.catalog.attention_parts import Part
 from explorer.charts.bars import score_bars
 from explorer.charts.figure_data import WINDOW
 from explorer.components import mounting
@@ -97,6 +99,21 @@ def notes(sentences: Iterable[str]) -> None:
     for sentence in sentences:
         if sentence not in kept_notes(UNKNOWN_WORDS):
             st.text(sentence)
+
+
+def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageContext:
+    """The context, with the first of these parts where the chosen one is none of them.
+
+    In that case a sentence says so, and `why`, beside a button for each part.
+    """
+    if context.part in fitting:
+        return context
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{fitting[0].words.name} is shown: {why}. Choose:", width="content")
+        for part in fitting:
+            put, args = widget_state.put, ("part", part.name)
+            st.button(part.title, key=f"follow_{part.title}", on_click=put, args=args)
+    return context.with_part(fitting[0])
 
 
 def head_title(context: PageContext) -> str:
