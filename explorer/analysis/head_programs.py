@@ -225,14 +225,14 @@ def fit(maps: Tensor, weights: Tensor) -> Tensor:
     some *= some >= SMALLEST_SHARE * some.sum(-1, keepdim=True)
     some = normalize(some, 1, -1).float()
     overlaps = torch.stack([overlap(weights, one @ maps, (-1,)) for one in some])
-    return some[(overlaps.nan_to_num() - SIMPLER * (some > 0).sum(-1)).argmax(0), heads]
+    best_overlaps = (overlaps.nan_to_num() - SIMPLER * (some > 0).sum(-1)).argmax(0)
+    return _nearest_shares(maps, weights, some[best_overlaps, heads])
 
 
-def nearest_shares(maps: Tensor, weights: Tensor, shares: Tensor) -> Tensor:
-    """These shares (h, p), moved within their programs where the overlap grows.
+def _nearest_shares(maps: Tensor, weights: Tensor, shares: Tensor) -> Tensor:
+    """These shares (h, p), moved by least absolute errors where the overlap is larger then.
 
-    The overlap of rows with the same sum is largest where Σ |a − p| is smallest, which least
-    squares find whose cells are weighted by 1 / |a − p| of the round before.
+    Least squares find them whose cells weigh 1 / error of the round before.
     """
     values, members = shares.topk(min(3, len(maps)), -1)
     some, moved = maps[members] * (values > 0)[..., None], values
@@ -270,8 +270,7 @@ def _describe(
     """The mixtures of the heads of a layer with these weights (h, n, t, t), on the rows (n, t)."""
     first = lines.fitted
     fitted = (some[:, :first][:, rows[:first]].flatten(1) for some in (maps, weights))
-    of_maps, of_heads = fitted
-    shares = nearest_shares(of_maps, of_heads, fit(of_maps, of_heads))
+    shares = fit(*fitted)
     real = weights[:, first:] * rows[first:, :, None]
     mixed = torch.einsum("hp,pntk->hntk", shares, maps[:, first:]) * rows[first:, :, None]
     by_line = overlap(real, mixed, (2, 3))
@@ -318,9 +317,7 @@ def measure_programs(
     return tuple(heads)
 
 
-def overlaps_of(
-    opened: OpenModel, lines: ProgramLines, program: str, report: Report = lambda share: None
-) -> Tensor:
+def overlaps_of(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
     """The overlap (layers, h) of one program alone with every head on the scored lines."""
     passed, scored, rows = recorded(opened, lines), slice(lines.fitted, None), list[Tensor]()
     for layer in interruptible(range(lines.part.layers)):
@@ -329,7 +326,6 @@ def overlaps_of(
         (drawn,) = maps_of([program], lines.tokens[scored], visible) * seen
         weights = passed.weights(site(lines.part.name, layer))[scored].float().transpose(0, 1)
         rows.append(overlap(weights * visible * seen, drawn, (1, 2, 3)))
-        report((layer + 1) / lines.part.layers)
     return torch.stack(rows)
 
 

@@ -61,14 +61,6 @@ class PageContext:
         vars(other)["passed"] = forward
         return other
 
-    def with_part(self, part: Part) -> "PageContext":
-        """The same choices with this attention, and its nearest layer and head."""
-        at = self.choice
-        layer, head = min(at.layer, part.layers - 1), min(at.head, part.heads - 1)
-        other = replace(self, choice=replace(at, part=part.name, layer=layer, head=head))
-        vars(other)["passed"] = self.passed
-        return other
-
     @property
     def opened(self) -> OpenModel:
         """The chosen model."""

@@ -59,10 +59,7 @@ AXES = {"across": ("distance", "spread"), "up": ("previous", "diagonal", "larges
 OF_PROGRAMS = {
     f"Overlap with {name or 'its programs'}": name for name in ("", programs_view.YOURS, *PROGRAMS)
 }
-OVERLAP = (
-    "Overlap is Σ min / Σ max of the head and a program alone, or its mixture of programs, on the "
-    "lines that *Programs* scores."
-)
+OVERLAP = "The overlap with programs, and the lines, are those of “Programs”."
 
 
 def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -160,7 +157,7 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
     for key, names in AXES.items():
         usual = next((by_name[name] for name in names if name in by_name), "")
         with row:
-            axes.append(one_of(key, [*titles, *of_programs], usual, as_list=True, width=210))
+            axes.append(one_of(key, [*titles, *of_programs], usual, as_list=True, width=240))
     numbers = {title: metrics.values[metric.name] for title, metric in titles.items()}
     lines = script(metrics_code, context.forward, at.part, at.layer)
     if chosen := [title for title in axes if title in of_programs]:

@@ -1,7 +1,6 @@
 """Heads as mixtures of small programs: what describes each, and the loss when it is replaced."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -28,7 +27,6 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import cached, is_cached
 from explorer.inference.token_programs import PREDICATES, ProgramError, parsed
 from explorer.interventions.edits import ReplaceByProgram
-from explorer.system.cooperative import Report
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
 from explorer.text.number_format import signed, three
@@ -36,7 +34,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import link_with_edit
 from explorer.views.shared.heads_grid import heads_grid
-from explorer.views.shared.measurement import measurement, measurements
+from explorer.views.shared.measurement import measurement
 from explorer.views.shared.tables import table
 
 GRID, MAPS, CURVE = 300, 330, 240
@@ -51,12 +49,9 @@ BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads,
 def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     """The mixture of every head, that of the chosen one, and the curve; returns the code."""
     opened, at = context.opened, context.choice
-    if (chosen := _choose_lines(opened, row)) is None:
+    if (measured := _measured(opened, row)) is None:
         return None
-    text, lines, own = chosen
-    if (measured := _measured(opened, lines, own, [""])) is None:
-        return None
-    (heads,) = measured
+    text, lines, own, heads = measured
     if own:
         _draw_own(context, lines, heads, own)
     _draw_heads(context, lines, heads)
@@ -67,8 +62,7 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
         for of in head_programs.ranked(heads)
     ]
     table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
-    programs = [own] if own else []
-    return script(programs_code, opened, text, programs, at.layer, at.head)
+    return script(programs_code, opened, text, [own] * bool(own), at.layer, at.head)
 
 
 def overlaps_with(
@@ -77,26 +71,26 @@ def overlaps_with(
     """The overlap (layers, heads) of every head with each of these programs alone, and the code.
 
     "" stands for the mixture of each head, and `YOURS` for the program that is typed in the `row`.
-    None if something is missing, and the page says what.
     """
-    opened = context.opened
-    if (chosen := _choose_lines(opened, row)) is None:
+    opened, at = context.opened, context.choice
+    if (measured := _measured(opened, row)) is None:
         return None
-    text, lines, own = chosen
+    text, lines, own, heads = measured
     if YOURS in programs and not own:
         say("Type a program of your own beside the axes, or choose another measure.")
         return None
     names = [own if name == YOURS else name for name in programs]
-    if (measured := _measured(opened, lines, own, names)) is None:
-        return None
-    overlaps = [of if isinstance(of, Tensor) else head_programs.grid(lines, of) for of in measured]
-    return overlaps, script(overlaps_code, opened, text, own, names)
+    mixtures = head_programs.grid(lines, heads)
+    grids = [_alone(opened, lines, name) if name else mixtures for name in names]
+    some = [*filter(None, dict.fromkeys((*names, own)))]
+    return grids, script(programs_code, opened, text, some, at.layer, at.head)
 
 
-def _choose_lines(opened: OpenModel, row: DeltaGenerator) -> tuple[str, ProgramLines, str] | None:
-    """The text that is typed in the `row`, its lines, and the reader's own program or "".
-
-    None if the lines cannot be used, and the page says why.
+def _measured(
+    opened: OpenModel, row: DeltaGenerator
+) -> tuple[str, ProgramLines, str, tuple[HeadPrograms, ...]] | None:
+    """What is typed in the `row`, the text, its lines and the reader's own program or "", and the
+    mixture of every head. None if something is missing, and the page says what.
     """
     usual = "\n".join(head_programs.example_lines(opened))
     follow("program_lines", usual)
@@ -109,35 +103,27 @@ def _choose_lines(opened: OpenModel, row: DeltaGenerator) -> tuple[str, ProgramL
     except (ForwardPassError, TextError) as error:
         say(str(error))
         return None
-    if own:
-        try:
-            parsed(own)
-        except ProgramError as error:
-            say(str(error))
-            own = ""
-    return text, lines, own
-
-
-def _measured(
-    opened: OpenModel, lines: ProgramLines, own: str, names: Sequence[str]
-) -> list[Any] | None:
-    """For each name the overlaps of this program alone, for "" the mixtures of all heads."""
-
-    def make(at: int, report: Report) -> Any:
-        if name := names[at]:
-            return head_programs.overlaps_of(opened, lines, name, report)
-        return head_programs.measure_programs(opened, lines, [own] * bool(own), report)
-
+    try:
+        own and parsed(own)
+    except ProgramError as error:
+        say(str(error))
+        own = ""
     tokens = 0 if is_cached(opened, lines.key) else int(lines.keep.sum())
-    return measurements(
+    heads = measurement(
         opened,
         "programs",
-        [("program alone", *lines.key, of) if of else ("programs", lines.key, own) for of in names],
-        make,
+        ("programs", lines.key, own),
+        lambda report: head_programs.measure_programs(opened, lines, [own] * bool(own), report),
         cost=3 * tokens * opened.model.n_parameters,
         doing="Describing all heads",
         at_once=True,
     )
+    return None if heads is None else (text, lines, own, heads)
+
+
+def _alone(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
+    key = ("program alone", *lines.key, program)
+    return cached(opened, key, lambda: head_programs.overlaps_of(opened, lines, program))
 
 
 def _draw_own(
@@ -145,8 +131,7 @@ def _draw_own(
 ) -> None:
     """The overlap of the reader's program alone, and where it is in a mixture."""
     opened, at = context.opened, context.choice
-    key = ("program alone", *lines.key, own)
-    overlaps = cached(opened, key, lambda: head_programs.overlaps_of(opened, lines, own))
+    overlaps = _alone(opened, lines, own)
     layer, head = divmod(int(overlaps.nan_to_num().argmax()), overlaps.shape[1])
     using = [f"{of.layer}.{of.head}" for of in heads if own in dict(of.mixture)]
     st.text(
@@ -253,17 +238,12 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
     )
 
 
-def overlaps_code(opened: OpenModel, text: str, own: str, programs: list[str]) -> None:
+def programs_code(opened: OpenModel, text: str, some: list[str], layer: int, head: int) -> None:
     lines = head_programs.read_lines(opened, lines_in(text))
-    heads = head_programs.measure_programs(opened, lines, [own] * bool(own))
-    print(head_programs.grid(lines, heads))  # overlaps of the mixtures, layers down, heads across
-    for program in filter(None, programs):
+    heads = head_programs.measure_programs(opened, lines, some)
+    print(head_programs.grid(lines, heads))  # overlaps of mixtures, layers down, heads across
+    for program in some:
         print(program, head_programs.overlaps_of(opened, lines, program))
-
-
-def programs_code(opened: OpenModel, text: str, own: list[str], layer: int, head: int) -> None:
-    lines = head_programs.read_lines(opened, lines_in(text))
-    heads = head_programs.measure_programs(opened, lines, own)
     chosen = heads[layer * lines.part.heads + head]
     print(chosen.in_words)
     if head_programs.has_loss(opened):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -102,18 +103,18 @@ def notes(sentences: Iterable[str]) -> None:
 
 
 def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageContext:
-    """The context, with the first of these parts where the chosen one is none of them.
-
-    In that case a sentence says so, and `why`, beside a button for each part.
-    """
+    """The context; with the first of these parts, and a sentence, where none of them is chosen."""
+    at, part = context.choice, fitting[0]
     if context.part in fitting:
         return context
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{fitting[0].words.name} is shown: {why}. Choose:", width="content")
-        for part in fitting:
-            put, args = widget_state.put, ("part", part.name)
-            st.button(part.title, key=f"follow_{part.title}", on_click=put, args=args)
-    return context.with_part(fitting[0])
+        st.markdown(f"{part.words.name} is shown: {why}. Choose:", width="content")
+        for one in fitting:
+            put, args = widget_state.put, ("part", one.name)
+            st.button(one.title, key=f"follow_{one.title}", on_click=put, args=args)
+    layer, head = min(at.layer, part.layers - 1), min(at.head, part.heads - 1)
+    shown = replace(at, part=part.name, layer=layer, head=head)
+    return replace(context, choice=shown).with_pass(context.forward)
 
 
 def head_title(context: PageContext) -> str:
