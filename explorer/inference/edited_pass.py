@@ -104,9 +104,9 @@ def _with_token(opened: OpenModel, forward: ForwardPass, edit: ReplaceToken) -> 
     """The pass with another token, which is not run again."""
     source, target = list(forward.source), list(forward.target)
     row = source if edit.part.startswith("encoder") else target
-    names, token = ("start", "end", "segment", "second"), opened.tokenizer.token(edit.token)
-    place = {name: getattr(row[edit.position], name) for name in names}
-    row[edit.position] = dataclasses.replace(token, **place, text=written(opened.tokenizer, token))
+    new, at = opened.tokenizer.token(edit.token), edit.position
+    label, text = new.label, written(opened.tokenizer, new)
+    row[at] = dataclasses.replace(row[at], id=new.id, label=label, special=new.special, text=text)
     return dataclasses.replace(forward, source=tuple(source), target=tuple(target))
 
 

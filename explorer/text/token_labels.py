@@ -278,10 +278,9 @@ def specials(labels: Iterable[Label]) -> list[int]:
 
 def written(tokenizer: AnyTokenizer, token: Token) -> str:
     """The characters of a token in a text, with a space where it begins a word."""
-    text = token.label.translate(VISIBLE)
-    if tokenizer.kind not in ("words", "wordpiece"):
-        return text
-    return text.removeprefix(PIECE) if text.startswith(PIECE) else f" {text}"
+    begins = tokenizer.kind in ("words", "wordpiece") and not token.label.startswith(PIECE)
+    label = token.label.removeprefix(PIECE if tokenizer.kind == "wordpiece" else "")
+    return " " * begins + label.translate(VISIBLE)
 
 
 def labels_of(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:

@@ -37,7 +37,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.inference.token_programs import PROGRAMS
 from explorer.text.number_format import three
-from explorer.views.attention import programs_view
+from explorer.views.attention.programs_view import YOURS, overlaps_with
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import (
@@ -56,9 +56,7 @@ HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
 AXES = {"across": ("distance", "spread"), "up": ("previous", "diagonal", "largest")}
 """The metrics of each axis at first: the first of them that has a value."""
-OF_PROGRAMS = {
-    f"Overlap with {name or 'its programs'}": name for name in ("", programs_view.YOURS, *PROGRAMS)
-}
+OF_PROGRAMS = {f"Overlap with {of or 'its programs'}": of for of in ("", YOURS, *PROGRAMS)}
 OVERLAP = "The overlap with programs, and the lines, are those of “Programs”."
 
 
@@ -133,15 +131,13 @@ def _draw_rank(
 ) -> None:
     """The rank of the chosen head."""
     at = context.choice
-    rank = next((rank for rank in places if (rank.layer, rank.head) == (at.layer, at.head)), None)
-    if rank is None:
-        st.caption(f"{metric.title} has no value for this head.")
-    else:
-        unit = "" if metric.unit == "weight" else f" {metric.unit}"
-        st.caption(
-            f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
-            f"{three(rank.value)}{unit}"
-        )
+    said = f"{metric.title} has no value for this head."
+    for rank in places:
+        if (rank.layer, rank.head) == (at.layer, at.head):
+            unit = "" if metric.unit == "weight" else f" {metric.unit}"
+            said = f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, {order.lower()}"
+            said += f": {three(rank.value)}{unit}"
+    st.caption(said)
 
 
 def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -162,7 +158,7 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
     lines = script(metrics_code, context.forward, at.part, at.layer)
     if chosen := [title for title in axes if title in of_programs]:
         programs = [of_programs[title] for title in chosen]
-        if (measured := programs_view.overlaps_with(context, row, programs)) is None:
+        if (measured := overlaps_with(context, row, programs)) is None:
             return None
         overlaps, lines = measured
         numbers |= zip(chosen, overlaps, strict=True)
@@ -229,12 +225,10 @@ def draw_similarity(context: PageContext, row: DeltaGenerator) -> Script | None:
         return None
     with row:
         order = one_of("arranged", (BY_LAYER, BY_SIMILARITY))
-    compared = f"All {count:,} rows of your text are compared."
-    if len(rows) < count:
-        compared = (
-            f"{len(rows):,} of {count:,} rows are compared, evenly spaced; fully masked rows are "
-            "left out."
-        )
+    compared = f"{len(rows):,} of {count:,} rows are compared, evenly spaced; fully masked rows "
+    compared += "are left out."
+    if len(rows) == count:
+        compared = f"All {count:,} rows of your text are compared."
     weights = _weights(context, rows)
     layers = layers_compared(part.layers, part.heads)
     heads = list(product(layers, range(part.heads)))
@@ -346,7 +340,7 @@ def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
 
 
 def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
-    layer, head = context.choice.layer, context.choice.head
+    layer, head, values = context.choice.layer, context.choice.head, metrics.values
     by_title = metrics.by_title
     title = one_of("statistic", list(by_title), next(iter(by_title)), label_visibility="collapsed")
     chosen = by_title[title]
@@ -357,27 +351,16 @@ def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
         st.caption(f"{chosen.meaning} {rows_counted(metrics, chosen)}")
     with numbers:
         st.markdown(f"**Layer {layer}, head {head}**")
-        facts(
-            [
-                (name, three(float(metrics.values[metric.name][layer, head])))
-                for name, metric in by_title.items()
-            ]
-        )
+        facts([(name, three(float(values[of.name][layer, head]))) for name, of in by_title.items()])
     st.markdown("**Every head**")
-    depth, heads = metrics.values["entropy"].shape
-    table(
-        {
-            "layer": [layer for layer in range(depth) for _ in range(heads)],
-            "head": list(range(heads)) * depth,
-            **{
-                metric.title: column(metrics.values[metric.name].flatten())
-                for metric in METRICS.values()
-            },
-        },
-        config={
-            metric.title: st.column_config.NumberColumn(
-                format="%.3f" if metric.top else "%.2f", help=metric.meaning
-            )
-            for metric in METRICS.values()
-        },
-    )
+    depth, heads = values["entropy"].shape
+    places = {"layer": torch.arange(depth).repeat_interleave(heads).tolist()}
+    places["head"] = [*range(heads)] * depth
+    numbers_of = {of.title: column(values[of.name].flatten()) for of in METRICS.values()}
+    config = {
+        of.title: st.column_config.NumberColumn(
+            format="%.3f" if of.top else "%.2f", help=of.meaning
+        )
+        for of in METRICS.values()
+    }
+    table({**places, **numbers_of}, config=config)

@@ -219,23 +219,17 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
     )
     if curve is None:
         return
-    rows = [
-        (count, which, loss)
-        for count, losses in curve.items()
-        for which, loss in zip((BY_PROGRAM, BY_UNIFORM), losses, strict=True)
-    ]
+    which = BY_PROGRAM, BY_UNIFORM
+    rows = [(count, which[at], loss) for count in curve for at, loss in enumerate(curve[count])]
     over, ticks = "heads replaced", [*curve]
     drawn = lines_over_steps(rows, "loss in nats", "which", over=over, zero=False, ticks=ticks)
     chart(drawn, key="program_curve_chart", title="Loss with heads replaced", height=CURVE)
     count, before = head_programs.n_described(heads), curve[0][0]
-    change = (
-        f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes by "
-        f"{signed(curve[count][0] - before)}."
-    )
-    st.caption(
-        f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
-        f"{change if count else ''}"
-    )
+    said = f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
+    if count:
+        said += f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes "
+        said += f"by {signed(curve[count][0] - before)}."
+    st.caption(said)
 
 
 def programs_code(opened: OpenModel, text: str, some: list[str], layer: int, head: int) -> None:
