@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import rollout
-from explorer.analysis.head_programs import measure_programs, read_lines
+from explorer.analysis.head_programs import measure_programs, overlaps_of, read_lines
 from explorer.analysis.token_attribution import DRAWS, TokenAttribution
 from explorer.app import widget_state
 from explorer.app.session import SESSION_KEY
@@ -175,6 +175,23 @@ def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> 
     assert history.active == (ReplaceByProgram("decoder.self_attn", 1, 2, mixture),)
     at = apps.page("experiments/interventions", model="letters", edits=edits)
     assert "map replaced by" in said(at)
+
+
+def test_the_map_of_heads_has_overlaps_with_programs() -> None:
+    address = {"model": "letters", "side": "Map of heads", "program_lines": TEXTS}
+    axes = {"across": "Overlap with its programs", "up": "Overlap with your program"}
+    assert "Type a program of your own" in said(page(**address, **axes))
+    own = "key is first or self"
+    at = page(**address, **axes, head_program=own)
+    opened = open_model("letters")
+    lines = read_lines(opened, TEXTS.splitlines())
+    heads = measure_programs(opened, lines, [own])
+    alone = overlaps_of(opened, lines, own)
+    (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["heads_map"].figures()
+    assert figure.columns["x"][:8] == [of.overlap for of in heads]
+    assert figure.columns["y"][:8] == alone.flatten().tolist()
+    at = page(**{**address, **axes, "model": "translation", "part": "Cross"})
+    assert "“Across” has no “Overlap with its programs” here" in said(at)
 
 
 def test_programs_say_what_they_cannot_describe() -> None:

@@ -131,13 +131,13 @@ def _draw_rank(
 ) -> None:
     """The rank of the chosen head."""
     at = context.choice
-    said = f"{metric.title} has no value for this head."
+    sentence = f"{metric.title} has no value for this head."
     for rank in places:
         if (rank.layer, rank.head) == (at.layer, at.head):
             unit = "" if metric.unit == "weight" else f" {metric.unit}"
-            said = f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, {order.lower()}"
-            said += f": {three(rank.value)}{unit}"
-    st.caption(said)
+            sentence = f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, "
+            sentence += f"{order.lower()}: {three(rank.value)}{unit}"
+    st.caption(sentence)
 
 
 def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -157,17 +157,14 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
     numbers = {title: metrics.values[metric.name] for title, metric in titles.items()}
     lines = script(metrics_code, context.forward, at.part, at.layer)
     if chosen := [title for title in axes if title in of_programs]:
-        programs = [of_programs[title] for title in chosen]
-        if (measured := overlaps_with(context, row, programs)) is None:
+        if (measured := overlaps_with(context, row, [OF_PROGRAMS[of] for of in chosen])) is None:
             return None
         overlaps, lines = measured
         numbers |= zip(chosen, overlaps, strict=True)
     layers, heads = context.part.layers, context.part.heads
-    values = [numbers[title].tolist() for title in axes]
-    every = [
-        {"layer": layer, "head": head, "x": values[0][layer][head], "y": values[1][layer][head]}
-        for layer, head in product(range(layers), range(heads))
-    ]
+    across, up = (numbers[title].tolist() for title in axes)
+    places = product(range(layers), range(heads))
+    every = [{"layer": n, "head": h, "x": across[n][h], "y": up[n][h]} for n, h in places]
     drawn = [point for point in every if math.isfinite(point["x"]) and math.isfinite(point["y"])]
 
     def pick(mark: Mapping[str, Any]) -> None:
@@ -190,9 +187,8 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
         )
     with beside:
         widgets.draw_head(context, key="head_of_map")
-    missing, left = len(every) - len(drawn), ""
-    if missing:
-        left = f" {missing:,} of {len(every):,} heads lack a value and are left out."
+    missing = len(every) - len(drawn)
+    left = f" {missing:,} of {len(every):,} heads lack a value and are left out." * (missing > 0)
     means = [f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in counted]
     means += [OVERLAP] * bool(chosen)
     st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(dict.fromkeys(means))}")
@@ -357,10 +353,9 @@ def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
     places = {"layer": torch.arange(depth).repeat_interleave(heads).tolist()}
     places["head"] = [*range(heads)] * depth
     numbers_of = {of.title: column(values[of.name].flatten()) for of in METRICS.values()}
+    number = st.column_config.NumberColumn
     config = {
-        of.title: st.column_config.NumberColumn(
-            format="%.3f" if of.top else "%.2f", help=of.meaning
-        )
+        of.title: number(format="%.3f" if of.top else "%.2f", help=of.meaning)
         for of in METRICS.values()
     }
     table({**places, **numbers_of}, config=config)

@@ -40,7 +40,7 @@ from explorer.views.shared.tables import table
 GRID, MAPS, CURVE = 300, 330, 240
 MEANING = (
     "A program gives each query weights over its keys from the tokens alone. A mixture of up to "
-    "three is fitted by least squares; its overlap with the head is Σ min / Σ max on other lines."
+    "three is fitted; its overlap with the head is Σ min / Σ max on lines that were not fitted."
 )
 YOURS = "your program"
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"
@@ -80,8 +80,7 @@ def overlaps_with(
         say("Type a program of your own beside the axes, or choose another measure.")
         return None
     names = [own if name == YOURS else name for name in programs]
-    mixtures = head_programs.grid(lines, heads)
-    grids = [_alone(opened, lines, name) if name else mixtures for name in names]
+    grids = [_alone(opened, lines, of) if of else head_programs.grid(lines, heads) for of in names]
     some = [*filter(None, dict.fromkeys((*names, own)))]
     return grids, script(programs_code, opened, text, some, at.layer, at.head)
 
@@ -225,11 +224,13 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
     drawn = lines_over_steps(rows, "loss in nats", "which", over=over, zero=False, ticks=ticks)
     chart(drawn, key="program_curve_chart", title="Loss with heads replaced", height=CURVE)
     count, before = head_programs.n_described(heads), curve[0][0]
-    said = f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
+    sentence = f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
     if count:
-        said += f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes "
-        said += f"by {signed(curve[count][0] - before)}."
-    st.caption(said)
+        sentence += (
+            f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes "
+        )
+        sentence += f"by {signed(curve[count][0] - before)}."
+    st.caption(sentence)
 
 
 def programs_code(opened: OpenModel, text: str, some: list[str], layer: int, head: int) -> None:
