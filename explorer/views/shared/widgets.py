@@ -113,8 +113,8 @@ def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageC
             put, args = widget_state.put, ("part", one.name)
             st.button(one.title, key=f"follow_{one.title}", on_click=put, args=args)
     layer, head = min(at.layer, part.layers - 1), min(at.head, part.heads - 1)
-    shown = replace(at, part=part.name, layer=layer, head=head)
-    return replace(context, choice=shown).with_pass(context.forward)
+    choice = replace(at, part=part.name, layer=layer, head=head)
+    return replace(context, choice=choice).with_pass(context.forward)
 
 
 def head_title(context: PageContext) -> str:
