@@ -57,7 +57,7 @@ FIRST_CHOICES = ("previous", "diagonal")
 AXES = {"across": ("distance", "spread"), "up": ("previous", "diagonal", "largest")}
 """The metrics of each axis at first: the first of them that has a value."""
 OF_PROGRAMS = {f"Overlap with {of or 'its programs'}": of for of in ("", YOURS, *PROGRAMS)}
-OVERLAP = "The overlap with programs, and the lines, are those of “Programs”."
+OVERLAP = "Overlaps with programs are those on the lines that the view Programs scores."
 
 
 def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
