@@ -303,7 +303,7 @@ def run_again(session: str) -> None:
 # When a server ends and another one answers, the browser sends the new session only the reader's
 # next click. That session has not drawn the page yet, so it knows neither the callback nor the
 # fragment, and the click was lost. A click on a page whose reader has just followed a link names
-# the page that is left, and Streamlit went back there.
+# the page that is left, and Streamlit went back there. A first run does not know its page yet.
 
 STREAMLITS_REQUEST = AppSession.request_rerun
 ACTIONS = {"trigger_value", "string_trigger_value", "json_trigger_value", "chat_input_value"}
@@ -312,14 +312,14 @@ ACTIONS = {"trigger_value", "string_trigger_value", "json_trigger_value", "chat_
 @replaces(AppSession, "request_rerun")
 def draw_page_of_session(session: AppSession, request: ClientState | None) -> None:
     """The first run of a session draws a whole page, and a click never changes it."""
-    page = session._client_state.page_script_hash
+    page, main = session._client_state.page_script_hash, session._pages_manager.main_script_hash
     if request is not None:
         run = ClientState()
         run.CopyFrom(request)
         if not page:
             run.ClearField("fragment_id")
             run.ClearField("is_auto_rerun")
-        elif run.page_script_hash and is_click(run):
+        elif page != main and run.page_script_hash and is_click(run):
             run.page_script_hash = page
         settle_address(session, run)
         request = run

@@ -23,6 +23,7 @@ from explorer.interventions.edits import (
     Steer,
 )
 from explorer.text import Token
+from explorer.text.token_labels import written
 from models import interventions as core
 from models.generation import generate
 from models.interventions import AbsentIndexError, EditError
@@ -85,32 +86,34 @@ def why_not_applicable(
     opened: OpenModel, forward: ForwardPass, before: Sequence[Intervention], edit: Intervention
 ) -> str:
     """Why this intervention does not apply after those in `before`; empty if it does."""
-    _, reasons = _to_core(opened, forward, (*before, edit))
+    _, reasons, _ = _to_core(opened, forward, (*before, edit))
     return reasons.get(len(before), "")
 
 
 def _run(opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
-    in_core, reasons = _to_core(opened, forward, edits)
+    in_core, reasons, reads = _to_core(opened, forward, edits)
     applied = tuple(edit for index, edit in enumerate(edits) if index not in reasons)
-    source, target = list(forward.source), list(forward.target)
-    for edit in applied:
-        if isinstance(edit, ReplaceToken):
-            row = source if edit.part.startswith("encoder") else target
-            before = row[edit.position]
-            place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
-            token = opened.tokenizer.token(edit.token)
-            row[edit.position] = dataclasses.replace(token, **place)
     try:
-        again = rerun(opened, forward, tuple(source), tuple(target), in_core)
+        again = rerun(opened, forward, reads.source, reads.target, in_core)
     except EditError as error:  # each edit applies alone, but not all together
         return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
     return EditedPass(dataclasses.replace(again, edits=applied), applied, reasons, tuple(in_core))
 
 
+def _with_token(opened: OpenModel, forward: ForwardPass, edit: ReplaceToken) -> ForwardPass:
+    """The pass with another token, which is not run again."""
+    source, target = list(forward.source), list(forward.target)
+    row = source if edit.part.startswith("encoder") else target
+    new, at = opened.tokenizer.token(edit.token), edit.position
+    label, text = new.label, written(opened.tokenizer, new)
+    row[at] = dataclasses.replace(row[at], id=new.id, label=label, special=new.special, text=text)
+    return dataclasses.replace(forward, source=tuple(source), target=tuple(target))
+
+
 def _to_core(
     opened: OpenModel, forward: ForwardPass, edits: Sequence[Intervention]
-) -> tuple[list[core.Edit], dict[int, str]]:
-    """The edits of the core in order, and, by index, why an intervention does not apply.
+) -> tuple[list[core.Edit], dict[int, str], ForwardPass]:
+    """The edits of the core in order, why others do not apply, and the pass with other tokens.
 
     An intervention that does not apply does not count towards the limits; but a text that cannot
     be encoded counts as a text. A token is replaced before the pass, not by an edit of the core.
@@ -120,7 +123,8 @@ def _to_core(
     texts: set[str] = set()
     steering: set[str] = set()
     weights: dict[tuple[str, int], int] = {}
-    for index, edit in enumerate(edits):
+    reads = forward
+    for index, edit in sorted(enumerate(edits), key=lambda of: not isinstance(of[1], ReplaceToken)):
         try:
             check_applicable(opened, forward, edit)
             match edit:
@@ -135,11 +139,14 @@ def _to_core(
                     more = weights | {(part, layer): forward.part(part).heads * cells}
                     _check_room(sum(more.values()), MOST_WEIGHTS, TOO_MANY_WEIGHTS)
                     weights = more
-            if not isinstance(edit, ReplaceToken):
-                in_core.append(core_edit(opened, forward, edit))
+            if isinstance(edit, ReplaceToken):
+                reads = _with_token(opened, reads, edit)
+            else:  # only programs read the tokens
+                of = reads if isinstance(edit, ReplaceByProgram) else forward
+                in_core.append(core_edit(opened, of, edit))
         except (NotApplicableError, EditError) as error:
             reasons[index] = str(error)
-    return in_core, reasons
+    return in_core, reasons, reads
 
 
 def _check_room(count: int, most: int, refusal: str) -> None:

@@ -50,7 +50,7 @@ class LineTokens:
     @classmethod
     def of(cls, tokens: Sequence[Token], text: str, pair: str = "") -> "LineTokens":
         """The tokens of a text or a pair; a word ends where letters and digits do."""
-        cuts = [(pair if token.second else text)[token.start : token.end] for token in tokens]
+        cuts = [of.text or (pair if of.second else text)[of.start : of.end] for of in tokens]
         word, words = list[int](), list[str]()
         for at, token in enumerate(tokens):
             left = tokens[at - 1]

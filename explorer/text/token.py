@@ -27,7 +27,8 @@ class Token:
 
     It stands for `text[start:end]`, in the second text of a pair where `second` is true. Several
     tokens share a span when one character needs several bytes; a special token has an empty span.
-    A family with segments (BERT) reads `segment` with the token.
+    A family with segments (BERT) reads `segment` with the token. `text` has the characters of one
+    that replaces another of the text.
     """
 
     id: int
@@ -37,6 +38,7 @@ class Token:
     special: bool = False
     segment: int = 0
     second: bool = False
+    text: str = ""
 
 
 class AnyTokenizer(ABC):

@@ -276,6 +276,13 @@ def specials(labels: Iterable[Label]) -> list[int]:
     return [at for at, t in enumerate(labels) if not isinstance(t, str | int) and t.special]
 
 
+def written(tokenizer: AnyTokenizer, token: Token) -> str:
+    """The characters of a token in a text, with a space where it begins a word."""
+    begins = tokenizer.kind in ("words", "wordpiece") and not token.label.startswith(PIECE)
+    label = token.label.removeprefix(PIECE if tokenizer.kind == "wordpiece" else "")
+    return " " * begins + label.translate(VISIBLE)
+
+
 def labels_of(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
     """The label of each token; an ID that the vocabulary leaves free is `<50300>`."""
     if isinstance(tokenizer, PublishedTokenizer):

@@ -35,6 +35,15 @@ SIDES = {
     "Flow": rollout_and_flow.draw_flow,
     "Attribution": token_attribution_view.draw_attribution,
 }
+ACROSS = "in cross-attention the keys are another text's"
+ONE_STACK = "rollout and flow follow the residual stream of one stack"
+ONLY = {
+    "Programs": (1, "programs read a text that is there as a whole"),
+    "Sinks": (2, ACROSS),
+    "Rollout": (2, ONE_STACK),
+    "Flow": (2, ONE_STACK),
+}
+"""By view, of how many of the first parts of a model it is, and why."""
 CODE = {
     "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
     "Similarity": (head_similarity.js_divergence,),
@@ -61,6 +70,9 @@ with row:
     side = controls.one_of(
         "side", list(SIDES), as_list=True, label_visibility="collapsed", width=170
     )
+if side in ONLY:
+    count, why = ONLY[side]
+    context = widgets.shown_part(context, context.forward.parts[:count], why)
 lines = SIDES[side](context, row)
 widgets.notes(context.forward.notes)
 widgets.closing(context, *CODE[side], script=lines)

@@ -79,6 +79,7 @@ def runs_of(request: Any, drawn: str, state: WidgetState, **asked: Any) -> list[
     runs = list[RerunData]()
     session = SimpleNamespace(_state=None, _scriptrunner=None, session_state=SessionState())
     session._client_state = ClientState(page_script_hash=drawn)
+    session._pages_manager = SimpleNamespace(main_script_hash="app")
     session._create_scriptrunner, session.has_fragment = runs.append, lambda _: False
     states = WidgetStates(widgets=[state])
     request(session, ClientState(page_script_hash="a", widget_states=states, **asked))
@@ -100,6 +101,7 @@ def test_a_click_on_the_page_that_one_leaves_does_not_lead_back() -> None:
     ours, left = AppSession.request_rerun, "Streamlit stays too: draw_page_of_session may go"
     assert [run.page_script_hash for run in runs_of(ours, "b", CLICK)] == ["b"]
     assert [run.page_script_hash for run in runs_of(ours, "b", MOVED)] == ["a"], "a link"
+    assert [run.page_script_hash for run in runs_of(ours, "app", CLICK)] == ["a"], "its first run"
     (run,) = runs_of(streamlit_patches.STREAMLITS_REQUEST, "b", CLICK)
     assert run.page_script_hash == "a", left
 

@@ -35,7 +35,8 @@ from explorer.interventions.edits import (
     Steer,
 )
 from explorer.text import byte_tokenizer
-from explorer.text.token import DECODER
+from explorer.text.token import DECODER, Token
+from explorer.text.token_labels import written
 from explorer.views.shared.edit_history import PRESET_WORDS, describe_edit
 from models import interventions as core
 from models import trace
@@ -104,6 +105,21 @@ def test_the_map_of_one_head_is_replaced_by_a_program() -> None:
     hidden = run_edited(found, forward, (HideKey(D, None, 0), edit)).forward.weights(D, 1, 2)
     assert (hidden[:, 0] == 0).all()
     close(hidden[1:].sum(-1), torch.ones(len(hidden) - 1))
+
+
+def test_a_program_reads_the_token_that_replaces_another() -> None:
+    """Its characters, its ID and its word, whatever the order of the two edits."""
+    found, forward = opened("letters")
+    (comma,) = found.tokenizer.ids(",")[1:]
+    for program in ("key is comma and before query", "same token and before query"):
+        replaced = ReplaceToken(D, 1, comma), ReplaceToken(D, 2, comma)
+        edits = (*replaced, ReplaceByProgram(D, 1, 2, ((program, 1.0),)))
+        for order in (edits, edits[::-1]):
+            weights = run_edited(found, forward, order).forward.weights(D, 1, 2)
+            close(weights[2, 1], torch.tensor(1.0))
+    dog, (piece, *_) = Token(7, "dog"), opened("reviews")[0].tokenizer.encode("cat")[1:]
+    assert written(opened("reviews")[0].tokenizer, piece) == " cat"
+    assert written(found.tokenizer, dog) == "dog"
 
 
 @pytest.mark.parametrize("name", NAMES)

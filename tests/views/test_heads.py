@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import rollout
-from explorer.analysis.head_programs import measure_programs, read_lines
+from explorer.analysis.head_programs import measure_programs, overlaps_of, read_lines
 from explorer.analysis.token_attribution import DRAWS, TokenAttribution
 from explorer.app import widget_state
 from explorer.app.session import SESSION_KEY
@@ -29,10 +29,26 @@ pytestmark = pytest.mark.usefixtures("small_models")
 page = partial(apps.page, "attention/heads")
 
 
-def test_cross_attention_is_no_stack_and_there_is_a_way_out() -> None:
-    at = page(side="Rollout", model="translation", part="Cross")
-    assert "Rollout and flow follow the residual stream of one stack" in said(at)
-    assert "rollout" in views(press(at, "follow_Encoder"))
+@pytest.mark.parametrize(
+    ("side", "key", "why"),
+    [
+        ("Rollout", "rollout", "rollout and flow follow the residual stream of one stack"),
+        ("Flow", "flow", "rollout and flow follow the residual stream of one stack"),
+        ("Sinks", "sinks", "in cross-attention the keys are another text's"),
+        ("Programs", "program_overlaps", "programs read a text that is there as a whole"),
+    ],
+)
+def test_where_a_view_is_of_other_attention_it_shows_that(side: str, key: str, why: str) -> None:
+    """The choice stays, until the reader chooses."""
+    at = page(side=side, model="translation", part="Cross", head="1")
+    sentence = f"Encoder self-attention is shown: {why}. Choose:"
+    assert sentence in said(at)
+    assert key in views(at)
+    assert at.session_state["part"] == "decoder.cross_attn"
+    press(at, "follow_Encoder")
+    assert at.session_state["part"] == "encoder.self_attn"
+    assert key in views(at)
+    assert sentence not in said(at)
 
 
 def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +138,6 @@ def test_a_text_of_one_token_is_not_attributed() -> None:
 
 
 def test_where_there_is_no_sink_the_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = page(side="Sinks", model="translation", part="Cross")
-    assert "In cross-attention the keys are another text's" in said(at)
-    assert "sinks" in views(press(at, "follow_Encoder"))
     monkeypatch.setattr(ForwardPass, "mask", lambda self, *_: torch.eye(len(self.target)).bool())
     assert "enter a text of at least two tokens" in said(
         page(side="Sinks", model="letters", text="a hat")
@@ -164,10 +177,24 @@ def test_programs_are_said_with_their_overlap_and_replace_a_head_in_a_link() -> 
     assert "map replaced by" in said(at)
 
 
+def test_the_map_of_heads_has_overlaps_with_programs() -> None:
+    address = {"model": "letters", "side": "Map of heads", "program_lines": TEXTS}
+    axes = {"across": "Overlap with its programs", "up": "Overlap with your program"}
+    assert "Type a program of your own" in said(page(**address, **axes))
+    own = "key is first or self"
+    at = page(**address, **axes, head_program=own)
+    opened = open_model("letters")
+    lines = read_lines(opened, TEXTS.splitlines())
+    heads = measure_programs(opened, lines, [own])
+    alone = overlaps_of(opened, lines, own)
+    (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["heads_map"].figures()
+    assert figure.columns["x"][:8] == [of.overlap for of in heads]
+    assert figure.columns["y"][:8] == alone.flatten().tolist()
+    at = page(**{**address, **axes, "model": "translation", "part": "Cross"})
+    assert "“Across” has no “Overlap with its programs” here" in said(at)
+
+
 def test_programs_say_what_they_cannot_describe() -> None:
-    at = page(side="Programs", model="translation", part="Cross")
-    assert "Programs describe Encoder self-attention here" in said(at)
-    assert "map_of_programs" in views(press(at, "follow_Encoder"))
     for address, why in (
         ({"program_lines": "the cat sat\na"}, "Line 2 has"),
         ({"program_lines": "the cat sat"}, "Give at least two lines"),

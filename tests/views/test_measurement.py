@@ -1,5 +1,7 @@
 """Work piece by piece: what was made stays, and what is too much is said."""
 
+from typing import Any
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -47,6 +49,26 @@ def test_what_a_stopped_run_has_left_waits_for_a_click(monkeypatch: pytest.Monke
     assert said == ["Testing: about 2 seconds."]
 
 
+def test_what_a_view_is_opened_for_starts_at_once_until_it_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And another of the same name starts again; what takes longer waits for a click."""
+    opened, started = open_model("letters"), measurement.StartedMeasurements()
+    monkeypatch.setattr(measurement, "state_of", lambda _kind: started)
+    monkeypatch.setattr(measurement.st, "button", lambda *_given, **_how: False)
+
+    def ask(number: int, cost: int = 2 * QUICK) -> list[int] | None:
+        keys, how = [("at once", number)], dict[str, Any](doing="Testing", at_once=True)
+        return measurements(opened, "test", keys, lambda *_: number, cost=cost, **how)
+
+    assert ask(1) == [1]
+    assert ask(2, 11 * QUICK) is None
+    started["test"] = opened.name, (("at once", 3),)
+    measurement._stop("test")
+    assert ask(3) is None
+    assert ask(4) == [4]
+
+
 def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(measurement.st, "text", said.append)
@@ -54,7 +76,7 @@ def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) 
     def make(at: int, _: Report) -> int:
         raise AssertionError(at)
 
-    how = {"doing": "Testing", "too_long": "Too long."}
+    how = dict[str, Any](doing="Testing", too_long="Too long.")
     opened, keys = open_model("letters"), [("too much of a test", 0)]
     assert measurements(opened, "test", keys, make, cost=MOST + 1, **how) is None
     assert said == ["Too long."]

@@ -35,7 +35,9 @@ from explorer.components.chart import chart
 from explorer.components.picker import RankedHead, cells, ranked
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
+from explorer.inference.token_programs import PROGRAMS
 from explorer.text.number_format import three
+from explorer.views.attention.programs_view import YOURS, overlaps_with
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import (
@@ -54,6 +56,8 @@ HIGHEST, LOWEST = "Highest first", "Lowest first"
 FIRST_CHOICES = ("previous", "diagonal")
 AXES = {"across": ("distance", "spread"), "up": ("previous", "diagonal", "largest")}
 """The metrics of each axis at first: the first of them that has a value."""
+OF_PROGRAMS = {f"Overlap with {of or 'its programs'}": of for of in ("", YOURS, *PROGRAMS)}
+OVERLAP = "Overlaps with programs are those on the lines that the view Programs scores."
 
 
 def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -127,36 +131,40 @@ def _draw_rank(
 ) -> None:
     """The rank of the chosen head."""
     at = context.choice
-    rank = next((rank for rank in places if (rank.layer, rank.head) == (at.layer, at.head)), None)
-    if rank is None:
-        st.caption(f"{metric.title} has no value for this head.")
-    else:
-        unit = "" if metric.unit == "weight" else f" {metric.unit}"
-        st.caption(
-            f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
-            f"{three(rank.value)}{unit}"
-        )
+    sentence = f"{metric.title} has no value for this head."
+    for rank in places:
+        if (rank.layer, rank.head) == (at.layer, at.head):
+            unit = "" if metric.unit == "weight" else f" {metric.unit}"
+            sentence = f"Rank {rank.place} of {len(places)} by {metric.title.lower()}, "
+            sentence += f"{order.lower()}: {three(rank.value)}{unit}"
+    st.caption(sentence)
 
 
 def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
-    """All heads on a map of two metrics, and the chosen one; its controls stand in the `row`."""
+    """All heads on a map of two measures, and the chosen one; its controls stand in the `row`."""
     at, metrics = context.choice, measured_heads(context)
     titles = metrics.by_title
     if not titles:
         say(why_unmeasured(metrics))
         return None
     by_name = {metric.name: title for title, metric in titles.items()}
+    of_programs = OF_PROGRAMS if context.part == context.forward.parts[0] else {}
     axes = []
     for key, names in AXES.items():
         usual = next((by_name[name] for name in names if name in by_name), "")
         with row:
-            axes.append(titles[one_of(key, list(titles), usual, as_list=True, width=210)])
-    layers, heads = metrics.values[axes[0].name].shape
-    values = [metrics.values[of.name].tolist() for of in axes]
-    every = [
-        {"layer": layer, "head": head, "x": values[0][layer][head], "y": values[1][layer][head]}
-        for layer, head in product(range(layers), range(heads))
-    ]
+            axes.append(one_of(key, [*titles, *of_programs], usual, as_list=True, width=240))
+    numbers = {title: metrics.values[metric.name] for title, metric in titles.items()}
+    lines = script(metrics_code, context.forward, at.part, at.layer)
+    if chosen := [title for title in axes if title in of_programs]:
+        if (measured := overlaps_with(context, row, [OF_PROGRAMS[of] for of in chosen])) is None:
+            return None
+        overlaps, lines = measured
+        numbers |= zip(chosen, overlaps, strict=True)
+    layers, heads = context.part.layers, context.part.heads
+    across, up = (numbers[title].tolist() for title in axes)
+    places = product(range(layers), range(heads))
+    every = [{"layer": n, "head": h, "x": across[n][h], "y": up[n][h]} for n, h in places]
     drawn = [point for point in every if math.isfinite(point["x"]) and math.isfinite(point["y"])]
 
     def pick(mark: Mapping[str, Any]) -> None:
@@ -164,26 +172,27 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
         if place is not None:
             choose_head(*place)
 
-    large, chosen = widgets.side_by_side(3, 2)
+    large, beside = widgets.side_by_side(3, 2)
+    counted = [titles[title] for title in axes if title in titles]
+    units = {of.title: f", {of.unit}" for of in counted if of.unit != "weight"}
     with large:
-        x, y = (of.title + ("" if of.unit == "weight" else f", {of.unit}") for of in axes)
-        named = " and ".join(of.title for of in axes)
+        x, y = (title + units.get(title, "") for title in axes)
         chart(
             head_points(drawn, (x, y), (at.layer, at.head)),
             key="heads_map",
-            title=map_title(at.called, at.part, f"{named} of every head"),
+            title=map_title(at.called, at.part, f"{' and '.join(axes)} of every head"),
             height=WINDOW,
             on_pick=pick,
             chosen=at.place,
         )
-    with chosen:
+    with beside:
         widgets.draw_head(context, key="head_of_map")
-    missing, left = len(every) - len(drawn), ""
-    if missing:
-        left = f" {missing:,} of {len(every):,} heads lack a value and are left out."
-    means = dict.fromkeys(f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in axes)
-    st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(means)}")
-    return script(metrics_code, context.forward, at.part, at.layer)
+    missing = len(every) - len(drawn)
+    left = f" {missing:,} of {len(every):,} heads lack a value and are left out." * (missing > 0)
+    means = [f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in counted]
+    means += [OVERLAP] * bool(chosen)
+    st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(dict.fromkeys(means))}")
+    return lines
 
 
 NEAREST_HEADS = 6
@@ -212,12 +221,10 @@ def draw_similarity(context: PageContext, row: DeltaGenerator) -> Script | None:
         return None
     with row:
         order = one_of("arranged", (BY_LAYER, BY_SIMILARITY))
-    compared = f"All {count:,} rows of your text are compared."
-    if len(rows) < count:
-        compared = (
-            f"{len(rows):,} of {count:,} rows are compared, evenly spaced; fully masked rows are "
-            "left out."
-        )
+    compared = f"{len(rows):,} of {count:,} rows are compared, evenly spaced; fully masked rows "
+    compared += "are left out."
+    if len(rows) == count:
+        compared = f"All {count:,} rows of your text are compared."
     weights = _weights(context, rows)
     layers = layers_compared(part.layers, part.heads)
     heads = list(product(layers, range(part.heads)))
@@ -329,7 +336,7 @@ def draw_head_metrics(context: PageContext, opened: OpenModel) -> Script:
 
 
 def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
-    layer, head = context.choice.layer, context.choice.head
+    layer, head, values = context.choice.layer, context.choice.head, metrics.values
     by_title = metrics.by_title
     title = one_of("statistic", list(by_title), next(iter(by_title)), label_visibility="collapsed")
     chosen = by_title[title]
@@ -340,27 +347,15 @@ def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
         st.caption(f"{chosen.meaning} {rows_counted(metrics, chosen)}")
     with numbers:
         st.markdown(f"**Layer {layer}, head {head}**")
-        facts(
-            [
-                (name, three(float(metrics.values[metric.name][layer, head])))
-                for name, metric in by_title.items()
-            ]
-        )
+        facts([(name, three(float(values[of.name][layer, head]))) for name, of in by_title.items()])
     st.markdown("**Every head**")
-    depth, heads = metrics.values["entropy"].shape
-    table(
-        {
-            "layer": [layer for layer in range(depth) for _ in range(heads)],
-            "head": list(range(heads)) * depth,
-            **{
-                metric.title: column(metrics.values[metric.name].flatten())
-                for metric in METRICS.values()
-            },
-        },
-        config={
-            metric.title: st.column_config.NumberColumn(
-                format="%.3f" if metric.top else "%.2f", help=metric.meaning
-            )
-            for metric in METRICS.values()
-        },
-    )
+    depth, heads = values["entropy"].shape
+    places = {"layer": torch.arange(depth).repeat_interleave(heads).tolist()}
+    places["head"] = [*range(heads)] * depth
+    numbers_of = {of.title: column(values[of.name].flatten()) for of in METRICS.values()}
+    number = st.column_config.NumberColumn
+    config = {
+        of.title: number(format="%.3f" if of.top else "%.2f", help=of.meaning)
+        for of in METRICS.values()
+    }
+    table({**places, **numbers_of}, config=config)

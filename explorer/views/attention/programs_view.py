@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import streamlit as st
-import torch
 from streamlit.delta_generator import DeltaGenerator
+from torch import Tensor
 
 from explorer.analysis import head_programs
 from explorer.analysis.head_programs import (
@@ -30,7 +30,6 @@ from explorer.interventions.edits import ReplaceByProgram
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
 from explorer.text.number_format import signed, three
-from explorer.views.attention.rollout_and_flow import is_self_attention
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import link_with_edit
@@ -41,14 +40,57 @@ from explorer.views.shared.tables import table
 GRID, MAPS, CURVE = 300, 330, 240
 MEANING = (
     "A program gives each query weights over its keys from the tokens alone. A mixture of up to "
-    "three is fitted by least squares; its overlap with the head is Σ min / Σ max on other lines."
+    "three is fitted; its overlap with the head is Σ min / Σ max on lines that were not fitted."
 )
+YOURS = "your program"
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"
 
 
 def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     """The mixture of every head, that of the chosen one, and the curve; returns the code."""
     opened, at = context.opened, context.choice
+    if (measured := _measured(opened, row)) is None:
+        return None
+    text, lines, own, heads = measured
+    if own:
+        _draw_own(context, lines, heads, own)
+    _draw_heads(context, lines, heads)
+    _draw_chosen(context, lines, heads[at.layer * lines.part.heads + at.head])
+    _draw_curve(opened, lines, heads)
+    rows = [
+        {"head": f"{of.layer}.{of.head}"} | of.row | {"± over lines": of.spread}
+        for of in head_programs.ranked(heads)
+    ]
+    table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
+    return script(programs_code, opened, text, [own] * bool(own), at.layer, at.head)
+
+
+def overlaps_with(
+    context: PageContext, row: DeltaGenerator, programs: Sequence[str]
+) -> tuple[list[Tensor], Script] | None:
+    """The overlap (layers, heads) of every head with each of these programs alone, and the code.
+
+    "" stands for the mixture of each head, and `YOURS` for the program that is typed in the `row`.
+    """
+    opened, at = context.opened, context.choice
+    if (measured := _measured(opened, row)) is None:
+        return None
+    text, lines, own, heads = measured
+    if YOURS in programs and not own:
+        say("Type a program of your own beside the axes, or choose another measure.")
+        return None
+    names = [own if name == YOURS else name for name in programs]
+    grids = [_alone(opened, lines, of) if of else head_programs.grid(lines, heads) for of in names]
+    some = [*filter(None, dict.fromkeys((*names, own)))]
+    return grids, script(programs_code, opened, text, some, at.layer, at.head)
+
+
+def _measured(
+    opened: OpenModel, row: DeltaGenerator
+) -> tuple[str, ProgramLines, str, tuple[HeadPrograms, ...]] | None:
+    """What is typed in the `row`, the text, its lines and the reader's own program or "", and the
+    mixture of every head. None if something is missing, and the page says what.
+    """
     usual = "\n".join(head_programs.example_lines(opened))
     follow("program_lines", usual)
     with row, st.popover("Lines and your own program", icon=":material/tune:"):
@@ -60,38 +102,27 @@ def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     except (ForwardPassError, TextError) as error:
         say(str(error))
         return None
-    if own:
-        try:
-            parsed(own)
-        except ProgramError as error:
-            say(str(error))
-            own = ""
-    part, programs = lines.part, [own] if own else []
-    only = f"Programs describe {part.words.name} here. Choose it:"
-    if not is_self_attention(context, only, part.name):
-        return None
+    try:
+        own and parsed(own)
+    except ProgramError as error:
+        say(str(error))
+        own = ""
     tokens = 0 if is_cached(opened, lines.key) else int(lines.keep.sum())
     heads = measurement(
         opened,
         "programs",
         ("programs", lines.key, own),
-        lambda report: head_programs.measure_programs(opened, lines, programs, report),
+        lambda report: head_programs.measure_programs(opened, lines, [own] * bool(own), report),
         cost=3 * tokens * opened.model.n_parameters,
         doing="Describing all heads",
+        at_once=True,
     )
-    if heads is None:
-        return None
-    if own:
-        _draw_own(context, lines, heads, own)
-    _draw_heads(context, lines, heads)
-    _draw_chosen(context, lines, heads[at.layer * part.heads + at.head])
-    _draw_curve(opened, lines, heads)
-    rows = [
-        {"head": f"{of.layer}.{of.head}"} | of.row | {"± over lines": of.spread}
-        for of in head_programs.ranked(heads)
-    ]
-    table(rows, numbers={"overlap": "%.3f", "± over lines": "%.3f"})
-    return script(programs_code, opened, text, programs, at.layer, at.head)
+    return None if heads is None else (text, lines, own, heads)
+
+
+def _alone(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
+    key = ("program alone", *lines.key, program)
+    return cached(opened, key, lambda: head_programs.overlaps_of(opened, lines, program))
 
 
 def _draw_own(
@@ -99,8 +130,7 @@ def _draw_own(
 ) -> None:
     """The overlap of the reader's program alone, and where it is in a mixture."""
     opened, at = context.opened, context.choice
-    key = ("program alone", *lines.key, own)
-    overlaps = cached(opened, key, lambda: head_programs.overlaps_of(opened, lines, own))
+    overlaps = _alone(opened, lines, own)
     layer, head = divmod(int(overlaps.nan_to_num().argmax()), overlaps.shape[1])
     using = [f"{of.layer}.{of.head}" for of in heads if own in dict(of.mixture)]
     st.text(
@@ -111,7 +141,7 @@ def _draw_own(
 
 
 def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadPrograms]) -> None:
-    at, part = context.choice, lines.part
+    at = context.choice
     colours, overlaps = widgets.side_by_side(1, 1)
     with colours:
         title = map_title(at.called, at.part, "Strongest program of every head")
@@ -120,7 +150,7 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
     with overlaps:
         heads_grid(
             context,
-            torch.tensor([of.overlap for of in heads]).view(part.layers, part.heads),
+            head_programs.grid(lines, heads),
             key="program_overlaps",
             title=map_title(at.called, at.part, "Overlap of every head with its programs"),
             unit="overlap",
@@ -188,28 +218,27 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
     )
     if curve is None:
         return
-    rows = [
-        (count, which, loss)
-        for count, losses in curve.items()
-        for which, loss in zip((BY_PROGRAM, BY_UNIFORM), losses, strict=True)
-    ]
+    which = BY_PROGRAM, BY_UNIFORM
+    rows = [(count, which[at], loss) for count in curve for at, loss in enumerate(curve[count])]
     over, ticks = "heads replaced", [*curve]
     drawn = lines_over_steps(rows, "loss in nats", "which", over=over, zero=False, ticks=ticks)
     chart(drawn, key="program_curve_chart", title="Loss with heads replaced", height=CURVE)
     count, before = head_programs.n_described(heads), curve[0][0]
-    change = (
-        f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes by "
-        f"{signed(curve[count][0] - before)}."
-    )
-    st.caption(
-        f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
-        f"{change if count else ''}"
-    )
+    sentence = f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
+    if count:
+        sentence += (
+            f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes "
+        )
+        sentence += f"by {signed(curve[count][0] - before)}."
+    st.caption(sentence)
 
 
-def programs_code(opened: OpenModel, text: str, own: list[str], layer: int, head: int) -> None:
+def programs_code(opened: OpenModel, text: str, some: list[str], layer: int, head: int) -> None:
     lines = head_programs.read_lines(opened, lines_in(text))
-    heads = head_programs.measure_programs(opened, lines, own)
+    heads = head_programs.measure_programs(opened, lines, some)
+    print(head_programs.grid(lines, heads))  # overlaps of mixtures, layers down, heads across
+    for program in some:
+        print(program, head_programs.overlaps_of(opened, lines, program))
     chosen = heads[layer * lines.part.heads + head]
     print(chosen.in_words)
     if head_programs.has_loss(opened):

@@ -6,7 +6,6 @@ from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis import rollout
-from explorer.app import widget_state
 from explorer.app.context import PageContext
 from explorer.app.controls import expander, one_of, token
 from explorer.app.messages import say
@@ -85,8 +84,6 @@ TOO_MANY = (
 
 def draw_rollout(context: PageContext, row: DeltaGenerator) -> Script | None:
     """Tokens after the layers down, the input across; controls in the `row`; returns the code."""
-    if not is_self_attention(context):
-        return None
     part = context.part.name
     with row:
         layer = _through_layer(context)
@@ -116,8 +113,6 @@ def draw_flow(context: PageContext, row: DeltaGenerator) -> Script | None:
 
     Its controls stand in the `row`.
     """
-    if not is_self_attention(context):
-        return None
     part, forward = context.part, context.forward
     tokens = forward.rows(part.name)
     with row:
@@ -148,33 +143,6 @@ def draw_flow(context: PageContext, row: DeltaGenerator) -> Script | None:
     st.caption(_of_stack(context) + FLOW.format(total=total, largest=largest, layer=layer))
     draw_flow_sankey(forward, part.name, layer + 1, place)
     return script(flow_code, forward, part.name, layer + 1, place)
-
-
-ONE_STACK = (
-    "Rollout and flow follow the residual stream of one stack, and cross-attention leads "
-    "into another. Choose the self-attention of a stack:"
-)
-
-
-def is_self_attention(context: PageContext, otherwise: str = ONE_STACK, only: str = "") -> bool:
-    """Whether it is chosen, and the part `only`, if that is named.
-
-    If not, `otherwise` is said, with a button for each part that could be chosen.
-    """
-    names = (only,) if only else ("encoder.self_attn", "decoder.self_attn")
-    if context.part.name in names:
-        return True
-    say(otherwise)
-    with st.container(horizontal=True):
-        for part in context.forward.parts:
-            if part.name in names:
-                st.button(
-                    part.title,
-                    key=f"follow_{part.title}",
-                    on_click=widget_state.put,
-                    args=("part", part.name),
-                )
-    return False
 
 
 def _through_layer(context: PageContext) -> int:

@@ -32,14 +32,12 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import error_of, signed, three
 from explorer.text.visible_text import in_quotes
-from explorer.views.attention.rollout_and_flow import is_self_attention
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import NO_VISIBLE_KEYS, NO_WEIGHTS, heads_grid, input_key
 from explorer.views.shared.measurement import measurements
 from explorer.views.shared.tables import table
 
-CROSS = "In cross-attention the keys are another text's. Choose the self-attention of a stack:"
 NO_ROW = "No row sees the first token and another one: enter a text of at least two tokens."
 OTHER = "Another first token"
 TOO_LONG = "These passes take too long for a text of this length: shorten it."
@@ -64,8 +62,6 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
 
     The other first token is typed in the `row`; returns the code.
     """
-    if not is_self_attention(context, CROSS):
-        return None
     at, opened, forward, part = context.choice, context.opened, context.forward, context.part
     layers = cached(
         opened,

@@ -79,6 +79,7 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
         cost=cost_of(answer),
         doing="Gradients and deletions",
         too_long="So many passes of this model take too long: shorten the text.",
+        at_once=True,
     )
     if measured is not None:
         _draw(context, option, measured)

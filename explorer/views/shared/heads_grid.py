@@ -78,7 +78,7 @@ def heads_grid(
     def pick(layer: int, column: int) -> None:
         if column < len(heads):
             part, head = heads[column]
-            on_pick(layer, head, part if parts else "")
+            on_pick(layer, head, part)
 
     cells(
         values,

@@ -1,6 +1,7 @@
 """Long measurements: a Run button starts them, and they have a progress bar and a Stop button.
 
-`measurement` computes one result, `measurements` several that are cached one by one.
+`measurement` computes one result, `measurements` several that are cached one by one. What a reader
+opens a view for starts `at_once` if it takes half a minute or less: runs compute in turns.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -21,12 +22,12 @@ from explorer.inference.results_cache import cached, if_cached
 from explorer.system.cooperative import Report
 from models.gradients import GradientError
 
-SECONDS_PER_QUICK = 3
+SECONDS_PER_QUICK, AT_ONCE = 3, 10 * QUICK
 Result = TypeVar("Result")
 
 
 class StartedMeasurements(dict[str, Hashable]):
-    """By the name of a measurement, the key for which the reader started it."""
+    """By the name of a measurement, the key for which it was started, and "stopped" before it."""
 
 
 def measurement(
@@ -50,6 +51,7 @@ def measurements(
     cost: int,
     doing: str,
     too_long: str = "",
+    at_once: bool = False,
 ) -> list[Result] | None:
     """The result of `make` for the place of each key; None if some are not computed yet.
 
@@ -64,7 +66,10 @@ def measurements(
         st.text(too_long)
         return None
     rest = cost * missing // len(keys)
-    if not is_started(name, (opened.name, tuple(keys)), cost, f"{doing}:", rest):
+    whole, started = (opened.name, tuple(keys)), state_of(StartedMeasurements)
+    if at_once and cost <= AT_ONCE and started.get(name) != ("stopped", whole):
+        _start(name, whole)
+    if not is_started(name, whole, cost, f"{doing}:", rest):
         if missing < len(keys):
             st.text(f"Stopped: {len(keys) - missing:,} of {len(keys):,} pieces are measured.")
         return None
@@ -114,4 +119,5 @@ def _start(name: str, key: Hashable) -> None:
 
 
 def _stop(name: str) -> None:
-    state_of(StartedMeasurements).pop(name, None)
+    started = state_of(StartedMeasurements)
+    started[name] = "stopped", started.get(name)

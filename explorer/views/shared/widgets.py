@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from explorer.analysis.map_summary import summary_of
 from explorer.analysis.output_change import has_words
+from explorer.app import widget_state
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import token
@@ -19,6 +21,7 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.sidebar import draw_title
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
+from explorer.catalog.attention_parts import Part
 from explorer.charts.bars import score_bars
 from explorer.charts.figure_data import WINDOW
 from explorer.components import mounting
@@ -97,6 +100,21 @@ def notes(sentences: Iterable[str]) -> None:
     for sentence in sentences:
         if sentence not in kept_notes(UNKNOWN_WORDS):
             st.text(sentence)
+
+
+def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageContext:
+    """The context; with the first of these parts, and a sentence, where none of them is chosen."""
+    at, part = context.choice, fitting[0]
+    if context.part in fitting:
+        return context
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{part.words.name} is shown: {why}. Choose:", width="content")
+        for one in fitting:
+            put, args = widget_state.put, ("part", one.name)
+            st.button(one.title, key=f"follow_{one.title}", on_click=put, args=args)
+    layer, head = min(at.layer, part.layers - 1), min(at.head, part.heads - 1)
+    choice = replace(at, part=part.name, layer=layer, head=head)
+    return replace(context, choice=choice).with_pass(context.forward)
 
 
 def head_title(context: PageContext) -> str:
