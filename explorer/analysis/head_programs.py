@@ -49,8 +49,6 @@ COMPARED, SIMPLER, SMALLEST_SHARE, SINGULAR = 12, 0.005, 0.02, 1e-6
 """Of so many sets with the smallest squared errors, that with the largest overlap is taken. One
 more program must add this overlap and have this share, or no reader could see it. Sets of programs
 that are alike on these lines have a smaller determinant than the last number."""
-ROUNDS, SMALLEST_ERROR = 6, 1e-3
-"""Of the least squares for the largest overlap, and the error from which on a cell weighs less."""
 DESCRIBED, NAMED = 0.75, 0.4
 """The overlap from which on a head counts as described, and as worth a name."""
 SHARES_REPLACED = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -225,31 +223,7 @@ def fit(maps: Tensor, weights: Tensor) -> Tensor:
     some *= some >= SMALLEST_SHARE * some.sum(-1, keepdim=True)
     some = normalize(some, 1, -1).float()
     overlaps = torch.stack([overlap(weights, one @ maps, (-1,)) for one in some])
-    best_overlaps = (overlaps.nan_to_num() - SIMPLER * (some > 0).sum(-1)).argmax(0)
-    return _nearest_shares(maps, weights, some[best_overlaps, heads])
-
-
-def _nearest_shares(maps: Tensor, weights: Tensor, shares: Tensor) -> Tensor:
-    """These shares (h, p), where the overlap is larger then moved to the least absolute error.
-
-    Least squares find it whose cells weigh 1 / error of the round before.
-    """
-    moved, members = shares.topk(min(3, len(maps)), -1)
-    used = (moved > 0).float()[..., None]
-    some = maps[members] * used
-    for _ in range(ROUNDS):
-        errors = (moved[:, None] @ some)[:, 0] - weights
-        scaled = some / errors.abs().clamp(min=SMALLEST_ERROR)[:, None]
-        products = scaled @ some.mT + SINGULAR * torch.eye(some.shape[1])
-        sides = torch.cat([scaled @ weights[..., None], used], -1)
-        least, along = torch.linalg.solve(products, sides).unbind(-1)
-        lacks = 1 - least.sum(-1, keepdim=True)  # of the sum 1
-        least += lacks * along / along.sum(-1, keepdim=True)
-        moved = normalize(least.clamp(min=0), 1, -1)
-    moved = normalize(moved * (moved >= SMALLEST_SHARE), 1, -1)
-    rows = torch.zeros_like(shares).scatter(-1, members, moved)
-    grows = overlap(weights, rows @ maps, (-1,)) > overlap(weights, shares @ maps, (-1,))
-    return torch.where(grows[:, None], rows, shares)
+    return some[(overlaps.nan_to_num() - SIMPLER * (some > 0).sum(-1)).argmax(0), heads]
 
 
 def different_programs(

@@ -64,7 +64,11 @@ def test_a_run_in_a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("EXPLORER_RUNS")
     with pytest.raises(RunError, match="not empty"):
         create_in(tmp_path / "Mine_2", tiny_spec())
-    assert {path.name for path in tmp_path.iterdir()} == {"Mine_2", "reverse-1", running_time.TIME_FILE}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "Mine_2",
+        "reverse-1",
+        running_time.TIME_FILE,
+    }
 
 
 def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest.Subtests) -> None:

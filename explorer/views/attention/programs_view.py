@@ -40,7 +40,7 @@ from explorer.views.shared.tables import table
 GRID, MAPS, CURVE = 300, 330, 240
 MEANING = (
     "A program gives each query weights over its keys from the tokens alone. A mixture of up to "
-    "three is fitted; its overlap with the head is Σ min / Σ max on lines that were not fitted."
+    "three is fitted by least squares; its overlap with the head is Σ min / Σ max on other lines."
 )
 YOURS = "your program"
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"
