@@ -75,7 +75,7 @@ RACES = (
     ),
     Race(
         "Sinks against ways to attend to nothing",
-        "shakespeare",
+        "backcopy",
         "A head with nothing to do attends to the first token. A learned logit in its softmax, or "
         "a gate of its output, lets it attend to nothing: open each run on Heads, Sinks.",
         twins=({}, {"sink_logit": True}, {"gated_attention": True}),

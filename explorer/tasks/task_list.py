@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from explorer.tasks.addition import AdditionLeak, AdditionTask
+from explorer.tasks.backcopy import Backcopy
 from explorer.tasks.brackets import Brackets
 from explorer.tasks.dates import Dates
 from explorer.tasks.induction import FixedPeriod, Induction, InductionControl
@@ -19,8 +20,8 @@ from explorer.text import TextError, TrainedWith
 TASKS: Mapping[str, Task] = {
     task.name: task.build()
     for task in (
-        *(Reverse, ReverseEncoder, Copy, Sort, Induction, InductionControl, FixedPeriod, Negation),
-        *(Brackets, TranslationTask, Dates, AdditionTask, AdditionLeak),
+        *(Reverse, ReverseEncoder, Copy, Sort, Induction, InductionControl, FixedPeriod, Backcopy),
+        *(Negation, Brackets, TranslationTask, Dates, AdditionTask, AdditionLeak),
     )
 }
 """In a good order to learn from."""

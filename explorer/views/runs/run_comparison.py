@@ -2,24 +2,33 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
 
+from explorer.analysis.attention_sinks import SINK_WEIGHT, largest_sink
+from explorer.analysis.batched_passes import QUICK
 from explorer.app.controls import expander
+from explorer.app.throttle import turn
+from explorer.catalog import ModelError
+from explorer.catalog.available_models import Stamp
+from explorer.catalog.parameters import count_parameters
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.run_charts import aligned, overlaid_curves, parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import chart, plotly_chart
-from explorer.runs.metrics import Metrics
-from explorer.runs.run import Run
+from explorer.inference.forward_pass import ForwardPassError
+from explorer.runs.metrics import MetricsRow
+from explorer.runs.run import Run, open_folder
 from explorer.runs.run_differences import settings_of, what_differs
 from explorer.runs.spec import RunSpec
 from explorer.text.visible_text import literal
 from explorer.views.runs.run_rows import RunRow, rows_of
-from explorer.views.training.run_words import metrics_of
+from explorer.views.shared.training_snapshots import identity_of
+from explorer.views.training.run_words import metrics_of, visible_task
 
 FEWEST_RUNS = 2
 MOST_SETTINGS = 7
@@ -27,6 +36,10 @@ ALWAYS = ("lr", "batch_size")
 """Settings that have an axis even if all runs have the same value."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 """The x axes of the curves."""
+SINKS = (
+    "At every snapshot, of the head with the largest sink weight: the mean weight on the first "
+    f"token of the task's examples. From {SINK_WEIGHT} on, the head has a sink."
+)
 
 
 def names_of(rows: Sequence[RunRow]) -> list[str]:
@@ -35,23 +48,42 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str = WINDOW) -> None:
-    """Draw the runs' loss, and their held-out metric if all have the same one."""
+    """Draw the runs' loss, and their held-out metric if all have the same one.
+
+    Where a head of a run may attend to nothing, the largest sink weight is drawn beside them.
+    """
     readable = [row for row in rows if row.spec]
     names = names_of(readable)
-    by_name = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
+    runs = {name: row.run for name, row in zip(names, readable, strict=True)}
+    by_name = {name: metrics_of(run) for name, run in runs.items()}
     ends = [row.status.steps if row.status.is_active else row.status.step for row in readable]
     steps = max(ends, default=0)
     measures = [*dict.fromkeys(row.status.measure for row in readable)]
-    left, right = st.columns(2, gap="medium")
+    models = [row.spec.model for row in readable if row.spec]
+    has_sinks = any(model.sink_logit or model.gated_attention for model in models)
+    left, right, *more = st.columns(2 + has_sinks, gap="medium")
+    sinks = {name: _sinks(run) for name, run in runs.items()} if has_sinks else {}
+
+    def draw(what: str, title: str, number: Callable[[str, MetricsRow], float | None]) -> None:
+        places = {
+            name: [(getattr(row, CURVE_AXES[axis]), number(name, row)) for row in metrics.rows]
+            for name, metrics in by_name.items()
+        }
+        _draw(places, axis, what, title, f"{key}_{what}", steps, height)
+
     with left:
-        _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps, height)
+        draw("loss", "loss", lambda _, row: row.loss)
     with right:
         if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            _draw(by_name, axis, "value", title, f"{key}_held_out", steps, height)
+            draw("held_out", title, lambda _, row: row.value)
+    for place in more:
+        with place:
+            draw("sinks", "weight on first token", lambda name, row: sinks[name].get(row.step))
+            st.caption(SINKS)
     has_no_seconds = [
         name
         for name, metrics in by_name.items()
@@ -61,28 +93,44 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
+def _sinks(run: Run) -> dict[int, float]:
+    """The largest sink weight at each snapshot, by its step; none where that takes long."""
+    texts, snapshots = visible_task(run).examples, run.snapshots()
+    size = count_parameters(run.spec.model) * sum(map(len, texts))
+    if len(snapshots) * size > QUICK:
+        return {}
+    weights = {step: _largest_sink(*identity_of(folder), texts) for step, folder in snapshots}
+    return {step: weight for step, weight in weights.items() if math.isfinite(weight)}
+
+
+@lru_cache(maxsize=2_000)
+def _largest_sink(folder: Path, stamp: Stamp, texts: tuple[str, ...]) -> float:
+    """That of the weights in this folder, whose files have this `stamp`; NaN without one."""
+    try:
+        with turn():
+            return largest_sink(open_folder(folder), texts)
+    except (ModelError, ForwardPassError):
+        return math.nan
+
+
 def _draw(
-    by_name: Mapping[str, Metrics],
+    places: Mapping[str, Sequence[tuple[float | None, float | None]]],
     axis: str,
-    number: str,
+    what: str,
     title: str,
     key: str,
     steps: int,
     height: int | str,
 ) -> None:
-    """Draw each run's curve of the loss or the held-out value, as far as it is recorded.
+    """Draw each run's curve of the loss, the held-out value or the sink, as far as it is recorded.
 
     The axis has room for all steps of the longest run that trains, so that nothing moves.
     """
-    places = {
-        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
-        for name, metrics in by_name.items()
-    }
     curves = {
-        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
+        name: [(float(x), float(y)) for x, y in points if x is not None and y is not None]
         for name, points in places.items()
     }
-    is_stepped = number == "value"
+    is_stepped = what == "held_out"
     table = aligned(curves, "last" if is_stepped else "mean")
     if not table["x"]:
         st.caption(f"The curves of the {title} appear with the first steps.")
@@ -96,7 +144,7 @@ def _draw(
         theme,
         is_stepped=is_stepped,
         x_end=steps if axis == "Steps" else None,
-        y_end=1.0 if is_stepped and 0 < highest <= 1 else highest,
+        y_end=1.0 if what != "loss" and 0 < highest <= 1 else highest,
     )
     chart(spec, table=table, height=height, key=key, title=title)
 
