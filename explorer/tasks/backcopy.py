@@ -1,4 +1,4 @@
-"""Letters that follow from the one before, and three after which a letter comes again.
+"""Each letter follows from the one before it, but after x, y and z the letter before them returns.
 
 A head that copies has nothing to do at other letters, and attends to the first token there.
 Source: Active-Dormant Attention Heads (Guo et al. 2024), where it is called Bigram-Backcopy.
@@ -21,28 +21,23 @@ from models.losses import IGNORE
 from models.model import Transformer
 from models.training import Batch
 
-LENGTH = 32
-TRIGGERS, TRIGGER_CHANCE = "xyz", 0.15
-OTHERS = 26 - len(TRIGGERS)
+LENGTH, TRIGGER_CHANCE = 32, 0.15
 TOKENIZER = character_tokenizer(string.ascii_lowercase, lowercase=True)
-FIRST, FIRST_TRIGGER = map(TOKENIZER.id_of, ("a", TRIGGERS[0]))
-SHARPNESS = 2.0
-"""The standard deviation of the logits of the chances, which makes few letters likely."""
-
-
-def right_copies(model: Transformer, batch: Batch) -> Score:
-    """The letters after x, y and z that are the likeliest token."""
-    is_copied = batch.inputs[0] >= FIRST_TRIGGER
-    return token_accuracy(model, replace(batch, labels=batch.labels.where(is_copied, IGNORE)))
+A, X = map(TOKENIZER.id_of, "ax")
 
 
 @cache
 def letter_chances() -> Tensor:
-    """The chance of each letter, or an earlier one, after each letter, (26, 26)."""
-    random = torch.Generator().manual_seed(0)
-    usual = (SHARPNESS * torch.randn(26, OTHERS, generator=random)).softmax(-1)
-    triggers = torch.full((26, len(TRIGGERS)), TRIGGER_CHANCE / len(TRIGGERS))
-    return torch.cat([usual * (1 - TRIGGER_CHANCE), triggers], dim=-1).cumsum(-1)
+    """The chance after each letter of each letter or one that is earlier in the alphabet."""
+    logits = 2 * torch.randn(26, X - A, generator=torch.Generator().manual_seed(0))
+    triggers = torch.full((26, 3), TRIGGER_CHANCE / 3)
+    return torch.cat([logits.softmax(-1) * (1 - TRIGGER_CHANCE), triggers], dim=-1).cumsum(-1)
+
+
+def right_copies(model: Transformer, batch: Batch) -> Score:
+    """The labels after x, y and z that are the likeliest token."""
+    labels = batch.labels.where(batch.inputs[0] >= X, IGNORE)
+    return token_accuracy(model, replace(batch, labels=labels))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,24 +46,19 @@ class Backcopy(GeneratedTask):
 
     metric = ("right copies", right_copies)
     kind: ClassVar[str] = "decoder"
-    sizes: ClassVar[Sizes] = SMALL | {
-        "n_layers": 2,
-        "n_heads": 2,
-        "max_len": LENGTH,
-        "positions": "sinusoidal",
-    }
+    sizes: ClassVar[Sizes] = SMALL | {"n_layers": 2, "n_heads": 2, "max_len": LENGTH}
     steps: ClassVar[int] = 300
     lr: ClassVar[float] = 8e-3
 
     name: str = "backcopy"
     title: str = "Copy after x, y or z"
     explanation: str = (
-        "Each letter is likely after some letters and unlikely after others. But after x, y or z "
-        "the letter before it comes again: a x a. Only there is anything to attend to."
+        "Each letter makes some letters likely to come next. But after x, y or z the letter before "
+        "it comes again, as in axa: only there does the model have to look back."
     )
     expectation: str = (
-        "At x, y and z a head of layer 1 attends to the letter before. At all other letters it has "
-        "nothing to do, and much of its weight goes to the first token: an attention sink."
+        "At x, y and z a head of layer 1 attends to the letter before. At other letters it has "
+        "nothing to do and attends to the first token: an attention sink."
     )
     examples: tuple[str, ...] = (
         *("gtpopjsawtztpftpopmbwrcndayaxan", "lxlbhdatpipypmgkaoxoppikfbwmfmg"),
@@ -83,13 +73,12 @@ class Backcopy(GeneratedTask):
         return TOKENIZER
 
     def draw(self, count: int, random: torch.Generator) -> Rows:
-        chances = torch.rand(count, LENGTH, 1, generator=random)
-        letters = [torch.randint(OTHERS, (count,), generator=random)]
-        for place in range(1, LENGTH):
-            last = letters[-1]
-            drawn = (letter_chances()[last] < chances[:, place]).sum(-1).clamp(max=25)
-            letters.append(drawn.where(last < OTHERS, letters[place - 2]))
-        return torch.stack(letters, dim=-1) + FIRST
+        letters = [torch.randint(X - A, (count,), generator=random)]
+        for chance in torch.rand(LENGTH - 1, count, 1, generator=random):
+            *before, last = letters[-2:]
+            likely = (letter_chances()[last] < chance).sum(-1).clamp(max=25)
+            letters.append(likely.where(last < X - A, before[0]) if before else likely)
+        return torch.stack(letters, dim=-1) + A
 
     def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
         start = torch.full((len(rows), 1), self.tokenizer.id_of(BOS))
@@ -97,8 +86,5 @@ class Backcopy(GeneratedTask):
 
     def pattern(self, source: Tokens, target: Tokens = ()) -> Pattern:
         """Each x, y and z attends to the letter before it."""
-        expected = torch.zeros(len(source), len(source))
-        for place, token in enumerate(source):
-            if place > 1 and token.label in TRIGGERS:
-                expected[place, place - 1] = 1.0
-        return expected
+        copies = [token.id >= X and place > 1 for place, token in enumerate(source)]
+        return torch.eye(len(source)).roll(-1, dims=1) * torch.tensor(copies)[:, None]

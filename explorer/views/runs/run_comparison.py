@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -37,8 +38,8 @@ ALWAYS = ("lr", "batch_size")
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 """The x axes of the curves."""
 SINKS = (
-    "At every snapshot, of the head with the largest sink weight: the mean weight on the first "
-    f"token of the task's examples. From {SINK_WEIGHT} on, the head has a sink."
+    "Of the head with the largest sink weight at each snapshot, the mean over the task's examples. "
+    f"From {SINK_WEIGHT} on the head has a sink."
 )
 
 
@@ -50,87 +51,90 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str = WINDOW) -> None:
     """Draw the runs' loss, and their held-out metric if all have the same one.
 
-    Where a head of a run may attend to nothing, the largest sink weight is drawn beside them.
+    Where a head of one may attend to nothing, the largest sink weights are drawn, too.
     """
     readable = [row for row in rows if row.spec]
     names = names_of(readable)
     runs = {name: row.run for name, row in zip(names, readable, strict=True)}
-    by_name = {name: metrics_of(run) for name, run in runs.items()}
+    by_name = {name: metrics_of(run).rows for name, run in runs.items()}
     ends = [row.status.steps if row.status.is_active else row.status.step for row in readable]
     steps = max(ends, default=0)
     measures = [*dict.fromkeys(row.status.measure for row in readable)]
     models = [row.spec.model for row in readable if row.spec]
     has_sinks = any(model.sink_logit or model.gated_attention for model in models)
     left, right, *more = st.columns(2 + has_sinks, gap="medium")
-    sinks = {name: _sinks(run) for name, run in runs.items()} if has_sinks else {}
-
-    def draw(what: str, title: str, number: Callable[[str, MetricsRow], float | None]) -> None:
-        places = {
-            name: [(getattr(row, CURVE_AXES[axis]), number(name, row)) for row in metrics.rows]
-            for name, metrics in by_name.items()
-        }
-        _draw(places, axis, what, title, f"{key}_{what}", steps, height)
-
     with left:
-        draw("loss", "loss", lambda _, row: row.loss)
+        _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps, height)
     with right:
         if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
-            draw("held_out", title, lambda _, row: row.value)
+            _draw(by_name, axis, "value", title, f"{key}_held_out", steps, height)
     for place in more:
         with place:
-            draw("sinks", "weight on first token", lambda name, row: sinks[name].get(row.step))
-            st.caption(SINKS)
+            _draw_sinks(runs, by_name, axis, f"{key}_sinks", steps, height)
     has_no_seconds = [
-        name
-        for name, metrics in by_name.items()
-        if any(row.seconds is None for row in metrics.rows)
+        name for name, rows in by_name.items() if any(row.seconds is None for row in rows)
     ]
     if axis == "Seconds" and has_no_seconds:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
-def _sinks(run: Run) -> dict[int, float]:
-    """The largest sink weight at each snapshot, by its step; none where that takes long."""
-    texts, snapshots = visible_task(run).examples, run.snapshots()
-    size = count_parameters(run.spec.model) * sum(map(len, texts))
-    if len(snapshots) * size > QUICK:
-        return {}
-    weights = {step: _largest_sink(*identity_of(folder), texts) for step, folder in snapshots}
-    return {step: weight for step, weight in weights.items() if math.isfinite(weight)}
+def _draw_sinks(
+    runs: Mapping[str, Run],
+    by_name: Mapping[str, Sequence[MetricsRow]],
+    axis: str,
+    *where: Any,
+) -> None:
+    """Draw the largest sink weight of each run at its snapshots, unless that takes long."""
+    rows = dict[str, list[MetricsRow]]()
+    for name, run in runs.items():
+        texts, snapshots = visible_task(run).examples, run.snapshots()
+        size = count_parameters(run.spec.model) * sum(map(len, texts))
+        if len(snapshots) * size > QUICK:
+            st.caption("The sinks of models of this size are not drawn: open each on Heads, Sinks.")
+            return
+        sinks = {step: _largest_sink(*identity_of(folder), texts) for step, folder in snapshots}
+        rows[name] = [replace(row, value=sinks.get(row.step)) for row in by_name[name]]
+    _draw(rows, axis, "value", "weight on the first token", *where)
+    st.caption(SINKS)
 
 
 @lru_cache(maxsize=2_000)
-def _largest_sink(folder: Path, stamp: Stamp, texts: tuple[str, ...]) -> float:
-    """That of the weights in this folder, whose files have this `stamp`; NaN without one."""
+def _largest_sink(folder: Path, stamp: Stamp, texts: tuple[str, ...]) -> float | None:
+    """That of the weights in a folder whose files have this `stamp`; None without a number."""
     try:
         with turn():
-            return largest_sink(open_folder(folder), texts)
+            weight = largest_sink(open_folder(folder), texts)
     except (ModelError, ForwardPassError):
-        return math.nan
+        return None
+    return weight if math.isfinite(weight) else None
 
 
 def _draw(
-    places: Mapping[str, Sequence[tuple[float | None, float | None]]],
+    by_name: Mapping[str, Sequence[MetricsRow]],
     axis: str,
-    what: str,
+    number: str,
     title: str,
     key: str,
     steps: int,
     height: int | str,
 ) -> None:
-    """Draw each run's curve of the loss, the held-out value or the sink, as far as it is recorded.
+    """Draw each run's curve of the loss or the held-out value, as far as it is recorded.
 
     The axis has room for all steps of the longest run that trains, so that nothing moves.
     """
+    places = {
+        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in rows]
+        for name, rows in by_name.items()
+    }
     curves = {
-        name: [(float(x), float(y)) for x, y in points if x is not None and y is not None]
+        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
         for name, points in places.items()
     }
-    is_stepped = what == "held_out"
+    is_stepped = number == "value"
     table = aligned(curves, "last" if is_stepped else "mean")
     if not table["x"]:
         st.caption(f"The curves of the {title} appear with the first steps.")
@@ -144,7 +148,7 @@ def _draw(
         theme,
         is_stepped=is_stepped,
         x_end=steps if axis == "Steps" else None,
-        y_end=1.0 if what != "loss" and 0 < highest <= 1 else highest,
+        y_end=1.0 if is_stepped and 0 < highest <= 1 else highest,
     )
     chart(spec, table=table, height=height, key=key, title=title)
 
