@@ -15,9 +15,9 @@ from torch import Tensor
 
 from explorer.analysis.head_circuits import output_columns
 from explorer.analysis.output_change import divergence, has_words, last_stream, over_text
-from explorer.catalog.attention_parts import parts, site
+from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import OpenModel
-from explorer.inference.forward_pass import ForwardPass, rerun, run_batch_uncached
+from explorer.inference.forward_pass import ForwardPass, rerun
 from models.interventions import Edit, Replace, ReplaceAt
 
 SINK_WEIGHT = 0.3
@@ -75,16 +75,6 @@ def sink_weights(forward: ForwardPass, part: str) -> Tensor:
         heads = forward.some_heads(part, layer)
         layers.append(torch.cat([some[:, rows, sink].double().mean(-1) for some in heads]))
     return torch.stack(layers)
-
-
-def largest_sink(opened: OpenModel, texts: tuple[str, ...]) -> float:
-    """The largest sink weight of a head in the model's first stack, the mean over these texts.
-
-    NaN where no row counts. Costs a pass over the texts.
-    """
-    part = parts(opened.config)[0].name
-    weights = [sink_weights(forward, part) for forward in run_batch_uncached(opened, texts)]
-    return float(torch.stack(weights).nanmean(0).max())
 
 
 def sinks_by_layer(forward: ForwardPass, part: str) -> Iterator[Tensor]:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from explorer.tasks.addition import AdditionLeak, AdditionTask
-from explorer.tasks.backcopy import Backcopy
 from explorer.tasks.brackets import Brackets
 from explorer.tasks.dates import Dates
-from explorer.tasks.induction import FixedPeriod, Induction, InductionControl
+from explorer.tasks.induction import Backcopy, FixedPeriod, Induction, InductionControl
 from explorer.tasks.labelled_sentences import Reviews, Sentences
 from explorer.tasks.language_modelling import Characters, Shakespeare, Subwords
 from explorer.tasks.letters import Copy, Reverse, ReverseEncoder, Sort

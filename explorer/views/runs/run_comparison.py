@@ -4,31 +4,26 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import streamlit as st
 
-from explorer.analysis.attention_sinks import SINK_WEIGHT, largest_sink
-from explorer.analysis.batched_passes import QUICK
+from explorer.analysis.attention_sinks import SINK_WEIGHT
 from explorer.app.controls import expander
-from explorer.app.throttle import turn
-from explorer.catalog import ModelError
-from explorer.catalog.available_models import Stamp
 from explorer.catalog.parameters import count_parameters
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.run_charts import aligned, overlaid_curves, parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import chart, plotly_chart
-from explorer.inference.forward_pass import ForwardPassError
 from explorer.runs.metrics import MetricsRow
-from explorer.runs.run import Run, open_folder
+from explorer.runs.run import Run
 from explorer.runs.run_differences import settings_of, what_differs
 from explorer.runs.spec import RunSpec
 from explorer.text.visible_text import literal
 from explorer.views.runs.run_rows import RunRow, rows_of
 from explorer.views.shared.training_snapshots import identity_of
+from explorer.views.training.live_attention import largest_sink
 from explorer.views.training.run_words import metrics_of, visible_task
 
 FEWEST_RUNS = 2
@@ -37,9 +32,11 @@ ALWAYS = ("lr", "batch_size")
 """Settings that have an axis even if all runs have the same value."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 """The x axes of the curves."""
+MOST_PARAMETERS = 2 * 10**7
+"""Of all runs whose sinks are drawn, since each snapshot reads a text."""
 SINKS = (
-    "Of the head with the largest sink weight at each snapshot, the mean over the task's examples. "
-    f"From {SINK_WEIGHT} on the head has a sink."
+    "Weight on first token: of the head with the largest sink weight, at every snapshot, on the "
+    f"first example of the task. From {SINK_WEIGHT} on the head has a sink."
 )
 
 
@@ -49,10 +46,7 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str = WINDOW) -> None:
-    """Draw the runs' loss, and their held-out metric if all have the same one.
-
-    Where a head of one may attend to nothing, the largest sink weights are drawn, too.
-    """
+    """Draw the runs' loss, their held-out metric if all have the same one, and their sinks."""
     readable = [row for row in rows if row.spec]
     names = names_of(readable)
     runs = {name: row.run for name, row in zip(names, readable, strict=True)}
@@ -62,6 +56,7 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
     measures = [*dict.fromkeys(row.status.measure for row in readable)]
     models = [row.spec.model for row in readable if row.spec]
     has_sinks = any(model.sink_logit or model.gated_attention for model in models)
+    has_sinks = has_sinks and sum(map(count_parameters, models)) <= MOST_PARAMETERS
     left, right, *more = st.columns(2 + has_sinks, gap="medium")
     with left:
         _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps, height)
@@ -73,8 +68,10 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
             title = f"{measure}, held out" if measure != "held out" else measure
             _draw(by_name, axis, "value", title, f"{key}_held_out", steps, height)
     for place in more:
+        sinks = {name: _sinks(run) for name, run in runs.items()}
         with place:
-            _draw_sinks(runs, by_name, axis, f"{key}_sinks", steps, height)
+            _draw(sinks, axis, "value", "weight on first token", f"{key}_sinks", steps, height)
+        st.caption(SINKS)
     has_no_seconds = [
         name for name, rows in by_name.items() if any(row.seconds is None for row in rows)
     ]
@@ -82,35 +79,11 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
-def _draw_sinks(
-    runs: Mapping[str, Run],
-    by_name: Mapping[str, Sequence[MetricsRow]],
-    axis: str,
-    *where: Any,
-) -> None:
-    """Draw the largest sink weight of each run at its snapshots, unless that takes long."""
-    rows = dict[str, list[MetricsRow]]()
-    for name, run in runs.items():
-        texts, snapshots = visible_task(run).examples, run.snapshots()
-        size = count_parameters(run.spec.model) * sum(map(len, texts))
-        if len(snapshots) * size > QUICK:
-            st.caption("The sinks of models of this size are not drawn: open each on Heads, Sinks.")
-            return
-        sinks = {step: _largest_sink(*identity_of(folder), texts) for step, folder in snapshots}
-        rows[name] = [replace(row, value=sinks.get(row.step)) for row in by_name[name]]
-    _draw(rows, axis, "value", "weight on the first token", *where)
-    st.caption(SINKS)
-
-
-@lru_cache(maxsize=2_000)
-def _largest_sink(folder: Path, stamp: Stamp, texts: tuple[str, ...]) -> float | None:
-    """That of the weights in a folder whose files have this `stamp`; None without a number."""
-    try:
-        with turn():
-            weight = largest_sink(open_folder(folder), texts)
-    except (ModelError, ForwardPassError):
-        return None
-    return weight if math.isfinite(weight) else None
+def _sinks(run: Run) -> list[MetricsRow]:
+    """The rows of a run with its largest sink weight at each snapshot as their value."""
+    text, snapshots = visible_task(run).example, run.snapshots()
+    sinks = {step: largest_sink(*identity_of(folder), text) for step, folder in snapshots}
+    return [replace(row, value=sinks.get(row.step)) for row in metrics_of(run).rows]
 
 
 def _draw(
