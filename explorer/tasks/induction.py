@@ -6,11 +6,9 @@ constant offset and would seem to have learned the same.
 
 import string
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from explorer.tasks.batches import Rows
 from explorer.tasks.task import SMALL, GeneratedTask, Pattern, Sizes, Tokens
@@ -151,13 +149,9 @@ class FixedPeriod(InductionControl):
 
 LETTERS = character_tokenizer(string.ascii_lowercase, lowercase=True)
 A, X = map(LETTERS.id_of, "ax")
-
-
-@cache
-def letter_chances() -> Tensor:
-    """The chance after each letter of each letter or one that is earlier in the alphabet."""
-    usual = (2 * torch.randn(26, X - A, generator=torch.Generator().manual_seed(0))).softmax(-1)
-    return torch.cat([0.85 * usual, torch.full((26, 3), 0.05)], dim=-1).cumsum(-1)
+USUAL = (2 * torch.randn(26, X - A, generator=torch.Generator().manual_seed(0))).softmax(-1)
+CHANCES = torch.cat([0.85 * USUAL, torch.full((26, 3), 0.05)], dim=-1).cumsum(-1)
+"""After each letter, the chance of each letter or one that is earlier in the alphabet."""
 
 
 def right_copies(model: Transformer, batch: Batch) -> Score:
@@ -204,7 +198,7 @@ class Backcopy(GeneratedTask):
         letters = [torch.randint(X - A, (count,), generator=random)]
         for chance in torch.rand(LENGTH - 1, count, 1, generator=random):
             before, last = letters[-2:][0], letters[-1]
-            likely = (letter_chances()[last] < chance).sum(-1).clamp(max=25)
+            likely = (CHANCES[last] < chance).sum(-1).clamp(max=25)
             letters.append(likely.where(last < X - A, before))
         return torch.stack(letters, dim=-1) + A
 
