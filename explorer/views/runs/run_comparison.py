@@ -32,8 +32,8 @@ ALWAYS = ("lr", "batch_size")
 """Settings that have an axis even if all runs have the same value."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 """The x axes of the curves."""
-MOST_PARAMETERS = 2 * 10**7
-"""Of all runs whose sinks are drawn, since each snapshot reads a text."""
+MOST_RUNS, MOST_PARAMETERS = 8, 2 * 10**7
+"""Of all runs whose sinks are drawn, since every snapshot is opened and reads a text."""
 SINKS = (
     "Weight on first token: of the head with the largest sink weight, at every snapshot, on the "
     f"first example of the task. From {SINK_WEIGHT} on the head has a sink."
@@ -56,7 +56,7 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
     measures = [*dict.fromkeys(row.status.measure for row in readable)]
     models = [row.spec.model for row in readable if row.spec]
     has_sinks = any(model.sink_logit or model.gated_attention for model in models)
-    has_sinks = has_sinks and sum(map(count_parameters, models)) <= MOST_PARAMETERS
+    has_sinks &= len(models) <= MOST_RUNS and sum(map(count_parameters, models)) <= MOST_PARAMETERS
     left, right, *more = st.columns(2 + has_sinks, gap="medium")
     with left:
         _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps, height)
