@@ -75,9 +75,10 @@ RACES = (
     ),
     Race(
         "Sinks against ways to attend to nothing",
-        "shakespeare",
-        "A head with nothing to do attends to the first token. A learned logit in its softmax, or "
-        "a gate of its output, lets it attend to nothing: open each run on Heads, Sinks.",
+        "backcopy",
+        "A head with nothing to do attends to the first token: 0.67 of its weight is there after "
+        "300 steps. With a learned logit in its softmax, or a gate of its output, it attends to "
+        "nothing: at most 0.01. Watch the third chart.",
         twins=({}, {"sink_logit": True}, {"gated_attention": True}),
     ),
 )

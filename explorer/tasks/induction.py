@@ -5,17 +5,18 @@ constant offset and would seem to have learned the same.
 """
 
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 
 from explorer.tasks.batches import Rows
 from explorer.tasks.task import SMALL, GeneratedTask, Pattern, Sizes, Tokens
-from explorer.tasks.task_metrics import token_accuracy
+from explorer.tasks.task_metrics import Score, token_accuracy
 from explorer.text import TrainedWith, character_tokenizer
 from explorer.text.token import BOS
 from models.losses import IGNORE
+from models.model import Transformer
 from models.training import Batch
 
 LENGTH = 32
@@ -144,3 +145,63 @@ class FixedPeriod(InductionControl):
         expected.diagonal(1 - PERIOD).fill_(1.0)
         expected[: PERIOD + 1] = 0.0
         return expected
+
+
+LETTERS = character_tokenizer(string.ascii_lowercase, lowercase=True)
+A, X = map(LETTERS.id_of, "ax")
+USUAL = (2 * torch.randn(26, X - A, generator=torch.Generator().manual_seed(0))).softmax(-1)
+CHANCES = torch.cat([0.85 * USUAL, torch.full((26, 3), 0.05)], dim=-1).cumsum(-1)
+"""After each letter, the chance of each letter or one that is earlier in the alphabet."""
+
+
+def right_copies(model: Transformer, batch: Batch) -> Score:
+    """The labels after x, y and z that are the likeliest token."""
+    labels = batch.labels.where(batch.inputs[0] >= X, IGNORE)
+    return token_accuracy(model, replace(batch, labels=labels))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Backcopy(GeneratedTask):
+    """After x, y and z the letter before comes again; elsewhere there is nothing to copy.
+
+    Source: Active-Dormant Attention Heads (Guo et al. 2024), where it is called Bigram-Backcopy.
+    """
+
+    metric = ("right copies", right_copies)
+    kind: ClassVar[str] = "decoder"
+    sizes: ClassVar[Sizes] = Induction.sizes | {"d_ff": 128}
+    steps: ClassVar[int] = 300
+    lr: ClassVar[float] = 8e-3
+
+    name: str = "backcopy"
+    title: str = "Copy after x, y or z"
+    explanation: str = (
+        "Each letter makes some letters likely to come next. But after x, y or z the letter before "
+        "it comes again, as in axa: only there does the model have to look back."
+    )
+    expectation: str = (
+        "At x, y and z a head attends to the letter before. At other letters it has nothing to do "
+        "and attends to the first token: an attention sink."
+    )
+    examples: tuple[str, ...] = (
+        "gtpopjsawtztpftpopmbwrcndayaxan",
+        "cnrcnrzrcndaeeyeqxqssweeopopms",
+    )
+    goal: float = 0.99
+    held_out: str = "one text in eight, chosen by a hash of its letters"
+
+    @classmethod
+    def vocabulary(cls) -> TrainedWith:
+        return LETTERS
+
+    def draw(self, count: int, random: torch.Generator) -> Rows:
+        letters = [torch.randint(X - A, (count,), generator=random)]
+        for chance in torch.rand(LENGTH - 1, count, 1, generator=random):
+            before, last = letters[-2:][0], letters[-1]
+            likely = (CHANCES[last] < chance).sum(-1).clamp(max=25)
+            letters.append(likely.where(last < X - A, before))
+        return torch.stack(letters, dim=-1) + A
+
+    def batch_of(self, rows: Rows, random: torch.Generator | None) -> Batch:
+        start = torch.full((len(rows), 1), self.tokenizer.id_of(BOS))
+        return Batch((torch.cat([start, rows[:, :-1]], dim=1),), rows)

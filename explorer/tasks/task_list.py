@@ -6,7 +6,7 @@ from functools import lru_cache
 from explorer.tasks.addition import AdditionLeak, AdditionTask
 from explorer.tasks.brackets import Brackets
 from explorer.tasks.dates import Dates
-from explorer.tasks.induction import FixedPeriod, Induction, InductionControl
+from explorer.tasks.induction import Backcopy, FixedPeriod, Induction, InductionControl
 from explorer.tasks.labelled_sentences import Reviews, Sentences
 from explorer.tasks.language_modelling import Characters, Shakespeare, Subwords
 from explorer.tasks.letters import Copy, Reverse, ReverseEncoder, Sort
@@ -19,8 +19,8 @@ from explorer.text import TextError, TrainedWith
 TASKS: Mapping[str, Task] = {
     task.name: task.build()
     for task in (
-        *(Reverse, ReverseEncoder, Copy, Sort, Induction, InductionControl, FixedPeriod, Negation),
-        *(Brackets, TranslationTask, Dates, AdditionTask, AdditionLeak),
+        *(Reverse, ReverseEncoder, Copy, Sort, Induction, InductionControl, FixedPeriod, Backcopy),
+        *(Negation, Brackets, TranslationTask, Dates, AdditionTask, AdditionLeak),
     )
 }
 """In a good order to learn from."""

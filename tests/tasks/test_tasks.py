@@ -134,6 +134,15 @@ def test_an_unknown_task_is_refused_in_a_sentence() -> None:
     assert isinstance(TASKS["copy"], Task)
 
 
+def test_after_x_y_and_z_the_letter_before_comes_again() -> None:
+    batch = TASKS["backcopy"].batch(0, TASKS["backcopy"].training)
+    texts = [*map(TASKS["backcopy"].tokenizer.decode, batch.labels.tolist())]
+    copies = [text[at - 1 : at + 2] for text in texts for at in range(1, 31) if text[at] in "xyz"]
+    assert len(copies) > 150
+    assert all(before == after for before, _, after in copies)
+    assert not [text for text in texts if text[0] in "xyz"]
+
+
 def random_rows(count: int, length: int, seed: int) -> torch.Tensor:
     return torch.randint(1, 30, (count, length), generator=torch.Generator().manual_seed(seed))
 

@@ -1,5 +1,6 @@
 """The Runs page without a browser: found, chosen, noted, deleted and back, raced, refused."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis.attention_sinks import sink_weights
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
-from explorer.runs.run import Run, all_runs
+from explorer.inference.forward_pass import run_text
+from explorer.runs.run import Run, all_runs, create, open_folder
 from explorer.runs.spec import RunNotes
 from explorer.runs.worker import train_to_end
 from explorer.system.data_folders import runs_root
@@ -22,7 +25,7 @@ from explorer.views.runs.run_table import ChosenRuns
 from tests import apps
 from tests.apps import said
 from tests.tiny import labelled_table as labelled
-from tests.tiny import tiny_run, tuned_run
+from tests.tiny import tiny_run, tiny_spec, tuned_run
 from tests.views.drawing import pasted, press, run
 from tests.views.fake_cluster import FakeCluster
 
@@ -156,7 +159,20 @@ def test_a_race_of_twins_has_a_run_for_each(cluster: FakeCluster, tmp_path: Path
     ways = [(run.spec.model.sink_logit, run.spec.model.gated_attention) for run in twins]
     assert ways == [(False, False), (True, False), (False, True)]
     assert len({(run.spec.training, run.spec.weights_seed) for run in twins}) == 1
-    assert twins[1].task().name == "shakespeare", "of the text that comes with the app"
+
+
+def test_sinks_are_drawn_where_a_head_may_attend_to_nothing(tmp_path: Path) -> None:
+    spec = tiny_spec("backcopy", steps=2)
+    twin = create(tmp_path, replace(spec, model=spec.model.replace(sink_logit=True)))
+    usual = create(tmp_path, spec)
+    for each in (twin, usual):
+        train_to_end(each.folder)
+    assert "sink weight" not in said(page(runs=[usual.name]))
+    at = page(runs=[usual.name, twin.name])
+    assert "sink weight" in said(at)
+    (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["compared_sinks"].figures()
+    last = run_text(open_folder(twin.folder), twin.task().example)
+    assert figure.columns["value"][-1] == float(sink_weights(last, "decoder.self_attn").max())
 
 
 def test_a_sweep_is_named_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

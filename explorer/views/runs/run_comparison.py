@@ -3,23 +3,28 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
 
+from explorer.analysis.attention_sinks import SINK_WEIGHT
 from explorer.app.controls import expander
+from explorer.catalog.parameters import count_parameters
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.run_charts import aligned, overlaid_curves, parallel_runs
 from explorer.charts.theme import palette
 from explorer.components.chart import chart, plotly_chart
-from explorer.runs.metrics import Metrics
+from explorer.runs.metrics import MetricsRow
 from explorer.runs.run import Run
 from explorer.runs.run_differences import settings_of, what_differs
 from explorer.runs.spec import RunSpec
 from explorer.text.visible_text import literal
 from explorer.views.runs.run_rows import RunRow, rows_of
-from explorer.views.training.run_words import metrics_of
+from explorer.views.shared.training_snapshots import identity_of
+from explorer.views.training.live_attention import largest_sink
+from explorer.views.training.run_words import metrics_of, visible_task
 
 FEWEST_RUNS = 2
 MOST_SETTINGS = 7
@@ -27,6 +32,12 @@ ALWAYS = ("lr", "batch_size")
 """Settings that have an axis even if all runs have the same value."""
 CURVE_AXES = {"Steps": "step", "Seconds": "seconds"}
 """The x axes of the curves."""
+MOST_RUNS, MOST_PARAMETERS = 8, 2 * 10**7
+"""Of all runs whose sinks are drawn, since every snapshot is opened and reads a text."""
+SINKS = (
+    "Weight on first token: of the head with the largest sink weight, at every snapshot, on the "
+    f"first example of the task. From {SINK_WEIGHT} on the head has a sink."
+)
 
 
 def names_of(rows: Sequence[RunRow]) -> list[str]:
@@ -35,14 +46,18 @@ def names_of(rows: Sequence[RunRow]) -> list[str]:
 
 
 def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str = WINDOW) -> None:
-    """Draw the runs' loss, and their held-out metric if all have the same one."""
+    """Draw the runs' loss, their held-out metric if all have the same one, and their sinks."""
     readable = [row for row in rows if row.spec]
     names = names_of(readable)
-    by_name = {name: metrics_of(row.run) for name, row in zip(names, readable, strict=True)}
+    runs = {name: row.run for name, row in zip(names, readable, strict=True)}
+    by_name = {name: metrics_of(run).rows for name, run in runs.items()}
     ends = [row.status.steps if row.status.is_active else row.status.step for row in readable]
     steps = max(ends, default=0)
     measures = [*dict.fromkeys(row.status.measure for row in readable)]
-    left, right = st.columns(2, gap="medium")
+    models = [row.spec.model for row in readable if row.spec]
+    has_sinks = any(model.sink_logit or model.gated_attention for model in models)
+    has_sinks &= len(models) <= MOST_RUNS and sum(map(count_parameters, models)) <= MOST_PARAMETERS
+    left, right, *more = st.columns(2 + has_sinks, gap="medium")
     with left:
         _draw(by_name, axis, "loss", "loss", f"{key}_loss", steps, height)
     with right:
@@ -52,17 +67,27 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
             measure = next(iter(measures), "") or "held out"
             title = f"{measure}, held out" if measure != "held out" else measure
             _draw(by_name, axis, "value", title, f"{key}_held_out", steps, height)
+    for place in more:
+        sinks = {name: _sinks(run) for name, run in runs.items()}
+        with place:
+            _draw(sinks, axis, "value", "weight on first token", f"{key}_sinks", steps, height)
+        st.caption(SINKS)
     has_no_seconds = [
-        name
-        for name, metrics in by_name.items()
-        if any(row.seconds is None for row in metrics.rows)
+        name for name, rows in by_name.items() if any(row.seconds is None for row in rows)
     ]
     if axis == "Seconds" and has_no_seconds:
         st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
+def _sinks(run: Run) -> list[MetricsRow]:
+    """The rows of a run with its largest sink weight at each snapshot as their value."""
+    text, snapshots = visible_task(run).example, run.snapshots()
+    sinks = {step: largest_sink(*identity_of(folder), text) for step, folder in snapshots}
+    return [replace(row, value=sinks.get(row.step)) for row in metrics_of(run).rows]
+
+
 def _draw(
-    by_name: Mapping[str, Metrics],
+    by_name: Mapping[str, Sequence[MetricsRow]],
     axis: str,
     number: str,
     title: str,
@@ -75,8 +100,8 @@ def _draw(
     The axis has room for all steps of the longest run that trains, so that nothing moves.
     """
     places = {
-        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in metrics.rows]
-        for name, metrics in by_name.items()
+        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in rows]
+        for name, rows in by_name.items()
     }
     curves = {
         name: [(float(x), float(y)) for x, y in points if None not in (x, y)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
+from explorer.analysis.attention_sinks import sink_weights
 from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
 from explorer.app import reader_models
@@ -20,6 +21,7 @@ from explorer.app.session import state_of
 from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
+from explorer.catalog.available_models import Stamp
 from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.charts.figure_data import WINDOW
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
@@ -308,6 +310,17 @@ def _scores(
     if expected is None:
         return weights.amax(dim=-1).mean(dim=-1), None
     return pattern_score(weights, expected), expected
+
+
+@lru_cache(maxsize=2_000)
+def largest_sink(folder: Path, stamp: Stamp, text: str) -> float | None:
+    """That of a head of the first stack, with the weights whose files have this `stamp`."""
+    try:
+        forward = _run(folder, open_folder(folder), text).forward
+    except ModelError:
+        return None
+    weights = None if forward is None else sink_weights(forward, forward.parts[0].name)
+    return None if weights is None else float(weights.nan_to_num().max())
 
 
 def draw_newest(run: Run, key: str, heading: str) -> None:
