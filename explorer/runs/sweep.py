@@ -76,9 +76,9 @@ RACES = (
     Race(
         "Sinks against ways to attend to nothing",
         "backcopy",
-        "A head with nothing to do attends to the first token: 0.67 of its weight is there after "
-        "300 steps. With a learned logit in its softmax, or a gate of its output, it attends to "
-        "nothing: at most 0.01. Watch the third chart.",
+        "A head with nothing to do attends to the first token: about two thirds of its weight "
+        "after 300 steps. With a learned logit in its softmax, or a gate of its output, it attends "
+        "to nothing: at most 0.01. Watch the third chart.",
         twins=({}, {"sink_logit": True}, {"gated_attention": True}),
     ),
 )
