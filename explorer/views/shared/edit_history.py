@@ -105,20 +105,32 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
 
 @dataclass
-class PageOfEdits:
-    """The page that last read the interventions, which go on to the next page."""
+class EditsAroundLesson:
+    """The interventions before and in the open lesson, as text, and the page that read them last.
 
-    name: str = ""
+    They go from page to page. A lesson begins each page with those of its address; they end with
+    it, and those before it come back.
+    """
+
+    page: str = ""
+    before: str = ""
+    last: str | None = None
+    """The last ones in the open lesson; None outside of lessons."""
 
 
 def _text() -> str:
-    last, here = state_of(PageOfEdits), session().page
+    now, here = state_of(EditsAroundLesson), session().page
     in_address = address.value_of("edits") if address.is_declared("edits") else ""
-    if last.name != here:
-        last.name = here
-        if address.is_named("lesson"):  # its address alone says what is shown
-            widget_state.put("edits", in_address)
-    return str(widget_state.get("edits", in_address) or "")
+    text = str(widget_state.get("edits", in_address) or "")
+    (page, now.page), last = (now.page, here), now.last
+    if address.is_named("lesson"):
+        wanted = now.last = in_address if page != here else text
+    else:
+        wanted = now.before = now.before if text == last else text
+        now.last = None
+    if wanted != text:
+        widget_state.put("edits", wanted)
+    return wanted
 
 
 def store_history(history: EditHistory) -> None:
