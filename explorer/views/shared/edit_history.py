@@ -9,11 +9,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
-from explorer.app.choosing import draw_page_link
+from explorer.app.choosing import EDITS, draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
-from explorer.app.session import redraw, session, state_of
+from explorer.app.session import session, state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable
@@ -52,17 +52,11 @@ def draw_history(
     list while it has none.
     """
     listed = st.container(**ROW)
-    chosen = session().choose_next
-    _text()
-    if "edits" in chosen:  # a page without the bar
-        widget_state.put("edits", chosen.pop("edits"))
+    history = _settled()
+    widget_state.put("edits", to_address(history))
     with field or st.container(), st.expander("Interventions as text"):
-        st.text_input(label_visibility="collapsed", **address.bound("edits"))
-    history, notes = from_address(_text())
-    if notes:
-        chosen |= {"edits": to_address(history)}  # the field is already drawn
-        keep_note("edits", *notes, until=to_address(history))
-        redraw()
+        taken: dict[str, Any] = {"on_change": EDITS.take, "args": ("edits",)}
+        st.text_input(label_visibility="collapsed", **address.words_of("edits"), **taken)
     edited = run_edited(context.opened, context.forward, history.active)
     if empty is not None and not history.edits:
         listed = empty.container(**ROW)
@@ -86,8 +80,9 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
     Draws nothing, and shows the pass without them, where there are none.
     """
-    history = from_address(_text())[0]
+    history = _settled()
     if not history.edits:
+        draw_notes("edits", "")
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
@@ -108,8 +103,8 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 class EditsAroundLesson:
     """The interventions before and in the open lesson, as text, and the page that read them last.
 
-    They go from page to page. A lesson begins each page with those of its address; they end with
-    it, and those before it come back.
+    They go from page to page. A page of a lesson begins with those of its address alone. They end
+    with the lesson, and those before it come back.
     """
 
     page: str = ""
@@ -120,22 +115,32 @@ class EditsAroundLesson:
 
 def _text() -> str:
     now, here = state_of(EditsAroundLesson), session().page
-    in_address = address.value_of("edits") if address.is_declared("edits") else ""
-    text = str(widget_state.get("edits", in_address) or "")
-    (page, now.page), last = (now.page, here), now.last
-    if address.is_named("lesson"):
-        wanted = now.last = in_address if page != here else text
+    (page, now.page), last, now.last = (now.page, here), now.last, None
+    in_lesson, is_declared = address.is_named("lesson"), address.is_declared("edits")
+    if page != here and is_declared and (in_lesson or address.is_named("edits")):
+        EDITS.read_again()
+    text = str(EDITS.texts().get("edits", ""))
+    if in_lesson:
+        now.last = text
+    elif text == last:
+        EDITS.put("edits", now.before)
     else:
-        wanted = now.before = now.before if text == last else text
-        now.last = None
-    if wanted != text:
-        widget_state.put("edits", wanted)
-    return wanted
+        now.before = text
+    return text if in_lesson else now.before
+
+
+def _settled() -> EditHistory:
+    """The interventions, also in the address; what cannot be read is dropped with a note."""
+    history, notes = from_address(_text())
+    EDITS.settle({"edits": to_address(history)})
+    if notes:
+        keep_note("edits", *notes, until=to_address(history))
+    return history
 
 
 def store_history(history: EditHistory) -> None:
     """For a callback: write these interventions into the address."""
-    widget_state.put("edits", to_address(history))
+    EDITS.put("edits", to_address(history))
     drop_notes("edits")
 
 
