@@ -49,7 +49,8 @@ with row:
 with listed:
     history, edited = draw_history(context, field=notes, empty=below)
 with below:
-    draw_example(context, history)
+    if view != "Patch lens":  # it has an example of its own
+        draw_example(context, history)
     baseline = choose_baseline(context, history)
 with row:
     draw_edit_form(context, edited.forward, FormPlaces(picture, notes))

@@ -17,6 +17,8 @@ from explorer.inference.core_edits import NotApplicableError, source_pass
 from explorer.inference.edited_pass import EditedPass
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import Patch
+from explorer.text.token_labels import named_at
+from explorer.text.visible_text import literal
 from explorer.views.forward_pass.lens_and_attribution import (
     changed_words,
     draw_lens,
@@ -24,13 +26,14 @@ from explorer.views.forward_pass.lens_and_attribution import (
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.edit_history import add_intervention
+from explorer.views.shared.edit_history import add_intervention, current_history, edit_button
 
 NO_WORDS = "This model predicts no tokens, so its residual streams have no logit lens to drag from."
 SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
-HOW = (
-    "Drag a cell of the second text onto a position of yours, or click both. Its residual stream "
-    "replaces that of your text after the same layer."
+HOW = "Drag a cell of the second text onto one of yours, or click both."
+REPLACES = (
+    "The residual stream of the dragged cell replaces that of your text at the other position, "
+    "after the same layer."
 )
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
@@ -61,19 +64,31 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     )
     stack, layers = last_streams(opened.config)
 
-    def patch(row: int, source: int, target: int) -> None:
-        place = f"{stack}.self_attn", layers - 1 - row, None, ours[target]
-        add_intervention(opened, forward, Patch(*place, text, theirs[source]))
+    def patch(layer: int, source: int, target: int) -> Patch:
+        return Patch(f"{stack}.self_attn", layer, None, target, text, source)
 
+    def drop(row: int, source: int, target: int) -> None:
+        edit = patch(layers - 1 - row, theirs[source], ours[target])
+        add_intervention(opened, forward, edit)
+
+    if not current_history().edits:
+        tokens = other.last_stack_tokens, forward.last_stack_tokens
+        both = [at for at in ours if at in theirs and at <= position]
+        differ = ((at, at) for at in both if tokens[0][at].label != tokens[1][at].label)
+        places = next(differ, (min(position, theirs[-1]), position))
+        source, target = (literal(named_at(row, at)) for row, at in zip(tokens, places, strict=True))
+        label = f"Example: {source} onto {target}, after layer 0"
+        with beside:
+            edit_button(context, patch(0, *places), label, "example_edit", type="tertiary")
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}
         title = f"{context.choice.called} · Lens of the second text"
         draw_lens(context, other, position, title=title, column=-1, **drag)
     with right:
-        drop = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
-        to: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": patch}
-        draw_lens(context, forward, position, **drop, **to)
+        onto = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
+        to: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": drop}
+        draw_lens(context, forward, position, **onto, **to)
     if edited.applied and is_computable(forward):
         changed = changed_words(opened, forward, edited.forward)
         reach = can_change(edited.forward, edited.applied).tolist()
@@ -83,6 +98,8 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         ]
         draw_lens(context, edited.forward, position, looks)
         st.caption(COLOURED)
+    else:
+        st.caption(REPLACES)
     return script(patched_lens_code, edited)
 
 
