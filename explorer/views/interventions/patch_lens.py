@@ -76,10 +76,12 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         both = [at for at in ours if at in theirs and at <= position]
         differ = ((at, at) for at in both if tokens[0][at].label != tokens[1][at].label)
         places = next(differ, (min(position, theirs[-1]), position))
-        source, target = (literal(named_at(row, at)) for row, at in zip(tokens, places, strict=True))
+        source, target = (
+            literal(named_at(row, at)) for row, at in zip(tokens, places, strict=True)
+        )
         label = f"Example: {source} onto {target}, after layer 0"
         with beside:
-            edit_button(context, patch(0, *places), label, "example_edit", type="tertiary")
+            edit_button(context, patch(0, *places), label, "example_edit")
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}
