@@ -21,7 +21,6 @@ UNBOUND = ("model", "special")
 STAYS = ("text_file", *OF_LESSON, *AROUND)
 """Other parameters that every link repeats."""
 EDITS = PersistentChoices("edits", {"edits": ""})
-"""The interventions as text, which go to the pages that have them."""
 
 
 def choose_head(layer: int, head: int, part: str = "") -> None:
@@ -100,7 +99,7 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
 def carried(page: str) -> dict[str, list[str]]:
     """Parameters that a link to this page must name: the browser keeps only the bar's bound ones.
 
-    Without its interventions the page would write them, and Back would lead to where it has none.
+    The page would write its interventions itself, but as one more entry of the browser's history.
     """
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
     here = {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}

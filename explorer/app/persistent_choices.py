@@ -29,7 +29,7 @@ def follow_address() -> None:
     drop_notes(CONTROL)
     for choices in _INSTANCES:
         if any(map(address.is_declared, choices.defaults)):
-            choices.read_again()
+            reader.persistent.pop(choices.name, None)
         if choices.goes_with is not None:
             reader.states.pop(choices.goes_with, None)
 
@@ -63,10 +63,6 @@ class PersistentChoices:
                 if address.is_declared(key) and address.is_named(key)
             }
         return persistent[self.name]
-
-    def read_again(self) -> None:
-        """The choices are those of the address again."""
-        session().persistent.pop(self.name, None)
 
     def settle(self, values: Mapping[str, Any]) -> None:
         """Keep these values of the widgets, and write them into the address."""

@@ -59,7 +59,7 @@ height: tuple[str, ...] = ()
 if is_map and changes_only_output(context, history, baseline, edited):
     first, second, height = second, first, (WINDOW,)
 with second:
-    position, tracked = draw_output_change(context, baseline, edited, *height)
+    position, tracked = draw_output_change(context, baseline, edited, listed, *height)
 with first:
     if is_map:
         lines: Script | None = draw_maps(context, baseline, edited, position, tracked)

@@ -31,10 +31,7 @@ from explorer.views.shared.edit_history import add_intervention, current_history
 NO_WORDS = "This model predicts no tokens, so its residual streams have no logit lens to drag from."
 SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
 HOW = "Drag a cell of the second text onto one of yours, or click both."
-REPLACES = (
-    "The residual stream of the dragged cell replaces that of your text at the other position, "
-    "after the same layer."
-)
+REPLACES = "Its residual stream replaces that of your text there, after the same layer."
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
     "attend to a changed one. A frame marks a cell whose likeliest token has changed."
@@ -68,20 +65,16 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         return Patch(f"{stack}.self_attn", layer, None, target, text, source)
 
     def drop(row: int, source: int, target: int) -> None:
-        edit = patch(layers - 1 - row, theirs[source], ours[target])
-        add_intervention(opened, forward, edit)
+        add_intervention(opened, forward, patch(layers - 1 - row, theirs[source], ours[target]))
 
     if not current_history().edits:
-        tokens = other.last_stack_tokens, forward.last_stack_tokens
-        both = [at for at in ours if at in theirs and at <= position]
-        differ = ((at, at) for at in both if tokens[0][at].label != tokens[1][at].label)
-        places = next(differ, (min(position, theirs[-1]), position))
-        source, target = (
-            literal(named_at(row, at)) for row, at in zip(tokens, places, strict=True)
-        )
+        first, second = (passed.last_stack_tokens for passed in (other, forward))
+        differ = (at for at in ours if at in theirs and first[at].label != second[at].label)
+        at = min(next(differ, position), position, len(first) - 1)
+        source, target = (literal(named_at(tokens, at)) for tokens in (first, second))
         label = f"Example: {source} onto {target}, after layer 0"
         with beside:
-            edit_button(context, patch(0, *places), label, "example_edit")
+            edit_button(context, patch(0, at, at), label, "example_edit")
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}

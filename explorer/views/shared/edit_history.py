@@ -82,7 +82,6 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
     """
     history = _settled()
     if not history.edits:
-        draw_notes("edits", "")
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
@@ -101,10 +100,9 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
 @dataclass
 class EditsAroundLesson:
-    """The interventions before and in the open lesson, as text, and the page that read them last.
+    """The page that last read the interventions, and those before a lesson, which come back.
 
-    They go from page to page. A page of a lesson begins with those of its address alone. They end
-    with the lesson, and those before it come back.
+    They go from page to page; a page of a lesson begins with those of its address alone.
     """
 
     page: str = ""
@@ -118,7 +116,7 @@ def _text() -> str:
     (page, now.page), last, now.last = (now.page, here), now.last, None
     in_lesson, is_declared = address.is_named("lesson"), address.is_declared("edits")
     if page != here and is_declared and (in_lesson or address.is_named("edits")):
-        EDITS.read_again()
+        session().persistent.pop(EDITS.name, None)
     text = str(EDITS.texts().get("edits", ""))
     if in_lesson:
         now.last = text
