@@ -8,7 +8,7 @@ from explorer.app import address, reader_models, streamlit_patches
 from explorer.app.address_parameters import AROUND, OF_LESSON
 from explorer.app.choice import FRAME, TRAINED
 from explorer.app.messages import kept_notes
-from explorer.app.persistent_choices import PersistentChoices
+from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import redraw, session
 from explorer.catalog.available_models import ModelEntry
 
@@ -20,7 +20,7 @@ UNBOUND = ("model", "special")
 """Choices of the frame that no widget writes into the address."""
 STAYS = ("text_file", *OF_LESSON, *AROUND)
 """Other parameters that every link repeats."""
-EDITS = PersistentChoices("edits", {"edits": ""})
+EDITS = PersistentChoices("edits", {"edits": ""})  # links name them, for one entry in history
 
 
 def choose_head(layer: int, head: int, part: str = "") -> None:
@@ -96,15 +96,11 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
         st.page_link(page, label=label, icon=icon, query_params={**carried(name), **parameters})
 
 
-def carried(page: str) -> dict[str, list[str]]:
-    """Parameters that a link to this page must name: the browser keeps only the bar's bound ones.
-
-    The page would write its interventions itself, but as one more entry of the browser's history.
-    """
+def carried(page: str) -> dict[str, Text]:
+    """Parameters that a link to this page must name: the browser keeps only the bar's bound."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
     here = {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
-    edits = EDITS.texts().get("edits") if address.is_declared("edits", page) else ""
-    return here | ({"edits": [str(edits)]} if edits else {})
+    return {**here, **(EDITS.texts() if address.is_declared("edits", page) else {})}
 
 
 def initial_values() -> dict[str, str]:

@@ -60,6 +60,12 @@ def test_edits_wait_while_another_page_or_text_is_looked_at() -> None:
     assert "not apply" not in said(at)
     assert "masked for every query" in said(at)
     at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
+    opened = open_model("letters")
+    plain = run_text(opened, opened.example)
+    after = edited_pass.run_edited(opened, plain, [AblateHead(D, 0, 1)]).forward
+    old, new = (passed.trace["logits"][0, -1].double().softmax(-1) for passed in (plain, after))
+    best = int(old.argmax())
+    assert f": {three(float(old[best]))} → {three(float(new[best]))}; KL divergence: " in said(at)
     assert edits(press(at, "ablate_head")) == "1.1~h.d.0.1.m", "the same head is ablated once"
     at = page(edits="1.1~h.d.0.1.z")
     for left in ("1.1~h.d.0.1.z", ""):

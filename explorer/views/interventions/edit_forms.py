@@ -214,8 +214,8 @@ def _draw_steering_form(context: PageContext, after: ForwardPass, places: FormPl
 def _draw_program_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at = context.choice
     hint = "nearest key is capital and before query"
-    typed = text_field("head_program", placeholder=hint, width=300, label_visibility="collapsed")
-    program = typed.strip()
+    how: dict[str, Any] = {"width": 300, "label_visibility": "collapsed"}
+    program = text_field("head_program", placeholder=hint, **how).strip()
     edit = ReplaceByProgram(at.part, at.layer, at.head, ((program, 1.0),)) if program else None
     label = f"Replace the map of layer {at.layer}, head {at.head}"
     edit_button(context, edit, label, "replace_map", type="primary")
@@ -250,8 +250,9 @@ def _draw_preset_form(context: PageContext, layer: int | None, places: FormPlace
     part = context.choice.part
     is_cross = part == "decoder.cross_attn"
     if is_cross:
-        only = "Queries and keys are of two texts here, so only these presets make sense."
-        places.notes.text(only)
+        places.notes.text(
+            "Queries and keys are of two texts here, so only these presets make sense."
+        )
     names = ["None", "Padding"] if is_cross else list(PRESETS)
     preset = PRESETS[one_of("mask_preset", names, as_list=True, **UNLABELLED)]
     size = 1
@@ -260,8 +261,7 @@ def _draw_preset_form(context: PageContext, layer: int | None, places: FormPlace
     edit = PresetMask(part, layer, preset, size)
     edit_button(context, edit, "Set the mask", "set_mask", type="primary")
     if preset == "padding":
-        what = "The last tokens count as padding, as in a batch with a longer text."
-        places.notes.caption(what)
+        places.notes.caption("The last tokens count as padding, as in a batch with a longer text.")
 
 
 def _draw_cells_form(

@@ -116,10 +116,9 @@ def draw_output_change(
             ]
         )
     if after.applied:
-        place, at = options.index(tracked), f" at position {position}" * has_words(config)
-        of = f"{words.score.capitalize()} of {in_quotes(labels[place])}{at}"
-        scores = f"{three(first[place])} → {three(second[place])}"
-        sentence.text(f"{of}: {scores}; {words.divergence}: {change}.")
+        at, where = options.index(tracked), f" at position {position}" * has_words(config)
+        of = f"{words.score.capitalize()} of {in_quotes(labels[at])}{where}: {three(first[at])}"
+        sentence.text(f"{of} → {three(second[at])}; {words.divergence}: {change}.")
     return position, tracked
 
 

@@ -84,7 +84,8 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         onto = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
         to: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": drop}
         draw_lens(context, forward, position, **onto, **to)
-    if edited.applied and is_computable(forward):
+    is_coloured = bool(edited.applied) and is_computable(forward)
+    if is_coloured:
         changed = changed_words(opened, forward, edited.forward)
         reach = can_change(edited.forward, edited.applied).tolist()
         looks = [
@@ -92,9 +93,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
             for rows in zip(changed, reach, strict=True)
         ]
         draw_lens(context, edited.forward, position, looks)
-        st.caption(COLOURED)
-    else:
-        st.caption(REPLACES)
+    st.caption(COLOURED if is_coloured else REPLACES)
     return script(patched_lens_code, edited)
 
 

@@ -100,18 +100,15 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
 @dataclass
 class EditsAroundLesson:
-    """The page that last read the interventions, and those before a lesson, which come back.
-
-    They go from page to page; a page of a lesson begins with those of its address alone.
-    """
+    """The page that read the interventions last, those before a lesson, and those in it."""
 
     page: str = ""
     before: str = ""
-    last: str | None = None
-    """The last ones in the open lesson; None outside of lessons."""
+    last: str | None = None  # outside of lessons
 
 
 def _text() -> str:
+    """They go on from page to page; in a lesson, a page begins with those of its address alone."""
     now, here = state_of(EditsAroundLesson), session().page
     (page, now.page), last, now.last = (now.page, here), now.last, None
     in_lesson, is_declared = address.is_named("lesson"), address.is_declared("edits")

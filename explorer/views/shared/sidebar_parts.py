@@ -35,7 +35,6 @@ PASS_PARTS = {
 }
 """The parts of a pass from bottom to top, each with its label and page."""
 WITH_EDITS = ("overview", "logit_lens", "interventions")
-"""The pages about the pass with the interventions, which the miniature has there too."""
 
 
 def draw_miniature() -> None:
