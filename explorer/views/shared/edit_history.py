@@ -215,12 +215,12 @@ def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -
         if not history.edits:
             st.text("No interventions yet.")
         for index, edit in reversed(list(enumerate(history.edits))):
-            with st.container(**ROW, wrap=False):
+            with st.container(**ROW):
                 state = " (undone)" if index >= history.done else ""
                 if why := edited.not_applicable.get(index):
                     state = f" (does not apply). {why}"
                 words = describe_edit(context.opened, context.forward, edit)
-                st.text(f"{index + 1}. {words}{state}", width="stretch")
+                st.text(f"{index + 1}. {words}{state}")
                 args, how = (history.remove(index),), {"key": f"remove_{index}", **QUIET}
                 st.button("Remove", on_click=store_history, args=args, **how)
 
