@@ -25,22 +25,21 @@ for _row in PARAMETERS:
     _ROWS.setdefault(_row.name, []).append(_row)
 
 
-def is_declared(name: str) -> bool:
-    """Whether the page on screen has this parameter."""
-    return any(_rows_here(name))
+def is_declared(name: str, page: str = "") -> bool:
+    """Whether this page, or that on screen, has this parameter."""
+    return any(_rows_of(name, page or session().page))
 
 
 def row_of(name: str) -> Parameter:
     """The row of a parameter of the page on screen; KeyError if the page does not declare it."""
-    for row in _rows_here(name):
+    for row in _rows_of(name, session().page):
         return row
     raise KeyError(
         f"the page {session().page} does not declare {name}: add it to address_parameters.py"
     )
 
 
-def _rows_here(name: str) -> Iterator[Parameter]:
-    page = session().page
+def _rows_of(name: str, page: str) -> Iterator[Parameter]:
     return (row for row in _ROWS.get(name, []) if not page or not row.pages or page in row.pages)
 
 

@@ -360,7 +360,7 @@ _on(
     option("change", "Intervention", "a kind of intervention"),
     option("becomes", "Ablation value", "what the output of a head or block becomes"),
     token("edge_query", "Query", "a query of the text", "the pinned one, or the last"),
-    token("edge_key", "Key", "a key of the text", "the pinned one, or the first"),
+    token("edge_key", "Key", "a key of the text", "the pinned one, or that of the largest weight"),
     option("edge_in", "Heads", "this head, or every head of the layer"),
     option("edge_becomes", "Set the weight to", "what the weight becomes"),
     option("mask_how", "Masking", "a way of editing the mask"),

@@ -8,6 +8,7 @@ from explorer.app import address, reader_models, streamlit_patches
 from explorer.app.address_parameters import AROUND, OF_LESSON
 from explorer.app.choice import FRAME, TRAINED
 from explorer.app.messages import kept_notes
+from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import redraw, session
 from explorer.catalog.available_models import ModelEntry
 
@@ -19,6 +20,7 @@ UNBOUND = ("model", "special")
 """Choices of the frame that no widget writes into the address."""
 STAYS = ("text_file", *OF_LESSON, *AROUND)
 """Other parameters that every link repeats."""
+EDITS = PersistentChoices("edits", {"edits": ""})  # links name them, for one entry in history
 
 
 def choose_head(layer: int, head: int, part: str = "") -> None:
@@ -80,7 +82,7 @@ def switch_page(name: str, **parameters: str) -> None:
     state, reader = st.session_state, session()
     chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
-    st.switch_page(reader.pages[name], query_params={**parameters, **carried()})
+    st.switch_page(reader.pages[name], query_params={**parameters, **carried(name)})
 
 
 def draw_page_link(name: str, label: str | None = None, **parameters: str) -> None:
@@ -91,13 +93,14 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
     page = session().pages.get(name)
     if page is not None:
         icon = ":material/arrow_forward:"
-        st.page_link(page, label=label, icon=icon, query_params={**carried(), **parameters})
+        st.page_link(page, label=label, icon=icon, query_params={**carried(name), **parameters})
 
 
-def carried() -> dict[str, list[str]]:
-    """Parameters that a link must name: the browser keeps only those of the bar's bound widgets."""
+def carried(page: str) -> dict[str, Text]:
+    """Parameters that a link to this page must name: the browser keeps only the bar's bound."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    return {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
+    here = {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
+    return {**here, **(EDITS.texts() if address.is_declared("edits", page) else {})}
 
 
 def initial_values() -> dict[str, str]:

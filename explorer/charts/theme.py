@@ -50,7 +50,7 @@ LIGHT = Palette(
     positive=_stops(
         "#fdfdfc #ddebf2 #b8d8e9 #96c7df #78b4d5 #59a1ca #3e8cbf #2c75b4 #1e61a5 #144e8a #0c3d73"
     ),
-    series=("#0072b2", "#d55e00", "#008a66", "#b8548a", "#b47700", "#2f93cf", "#4a4600", "#5c6066"),
+    series=("#0072b2", "#d55e00", "#008a66", "#b8548a", "#4a4600", "#5c6066", "#b47700", "#2f93cf"),
 )
 
 DARK = Palette(
@@ -68,11 +68,11 @@ DARK = Palette(
     positive=_stops(
         "#111317 #11232c #143240 #1a4256 #20546c #276481 #2e7699 #3787af #489aca #67a8e3 #9ab0fd"
     ),
-    series=("#56b4e9", "#f0803c", "#2fc49a", "#df92bc", "#e69f00", "#4a8fd6", "#e0d54a", "#a5a9b0"),
+    series=("#56b4e9", "#f0803c", "#2fc49a", "#df92bc", "#e0d54a", "#a5a9b0", "#e69f00", "#4a8fd6"),
 )
 
 TOLD_APART = 4
-"""Everybody can tell this many successive hues apart; more curves also need a dash or a label."""
+"""Everybody can tell so many successive hues apart, and the first six; more need a dash as well."""
 PALETTES = {"light": LIGHT, "dark": DARK}
 
 

@@ -49,7 +49,8 @@ with row:
 with listed:
     history, edited = draw_history(context, field=notes, empty=below)
 with below:
-    draw_example(context, history)
+    if view != "Patch lens":  # it has an example of its own
+        draw_example(context, history)
     baseline = choose_baseline(context, history)
 with row:
     draw_edit_form(context, edited.forward, FormPlaces(picture, notes))
@@ -58,7 +59,7 @@ height: tuple[str, ...] = ()
 if is_map and changes_only_output(context, history, baseline, edited):
     first, second, height = second, first, (WINDOW,)
 with second:
-    position, tracked = draw_output_change(context, baseline, edited, *height)
+    position, tracked = draw_output_change(context, baseline, edited, listed, *height)
 with first:
     if is_map:
         lines: Script | None = draw_maps(context, baseline, edited, position, tracked)

@@ -37,10 +37,8 @@ def said_on(visitor: Visitor) -> str:
 def test_the_tutorials_state_numbers_of_pages(visitor: Visitor, subtests: pytest.Subtests) -> None:
     for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
         with subtests.test(page=page.stem):
-            before = ""
             for address, numbers in claims(page):
-                visitor.open(address, fresh="edits=" in before)  # they go from page to page
-                before = address
+                visitor.open(address)
                 visitor.has_everything()
                 missing = list(numbers)
 

@@ -43,7 +43,6 @@ HELD_BY_THE_ADDRESS = [
     "input/tokenizer_training?learn_how=Unigram&learn_size=1",
     "experiments/interventions?becomes=Mean+over+positions&expected_at=1+·+the",
     "experiments/interventions?watched=<0xD7>+byte+1/2+(149)",
-    "experiments/interventions?edits=1.1~h.d.0.1.z",
     "experiments/interventions?change=Mask&mask_preset=Blocks&mask_where=Every+layer",
     "experiments/interventions?change=Mask&mask_how=Cell+by+cell",
     "experiments/interventions?change=Edge&edge_query=1+·+the&edge_key=1+·+the"

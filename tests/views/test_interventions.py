@@ -35,7 +35,15 @@ from tests.views.drawing import pasted, press, put_persistent
 
 D = "decoder.self_attn"
 pytestmark = pytest.mark.usefixtures("small_models")
-page = partial(apps.page, "experiments/interventions", model="letters")
+INTERVENTIONS = "experiments/interventions"
+page = partial(apps.page, INTERVENTIONS, model="letters")
+
+
+def goes_to(at: AppTest, name: str, **parameters: str) -> AppTest:
+    """Another page by a link, which has an address of its own."""
+    at.query_params.clear()
+    at.query_params.update(parameters)
+    return apps.run(at.switch_page(f"../../pages/{name}.py"))
 
 
 def edits(at: AppTest) -> str:
@@ -52,14 +60,33 @@ def test_edits_wait_while_another_page_or_text_is_looked_at() -> None:
     assert "not apply" not in said(at)
     assert "masked for every query" in said(at)
     at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
+    opened = open_model("letters")
+    plain = run_text(opened, opened.example)
+    after = edited_pass.run_edited(opened, plain, [AblateHead(D, 0, 1)]).forward
+    old, new = (passed.trace["logits"][0, -1].double().softmax(-1) for passed in (plain, after))
+    best = int(old.argmax())
+    assert f": {three(float(old[best]))} → {three(float(new[best]))}; KL divergence: " in said(at)
     assert edits(press(at, "ablate_head")) == "1.1~h.d.0.1.m", "the same head is ablated once"
     at = page(edits="1.1~h.d.0.1.z")
     for left in ("1.1~h.d.0.1.z", ""):
-        at.switch_page("../../pages/attention/attention.py").run()
-        at.switch_page("../../pages/experiments/interventions.py").run()
-        assert edits(at) == left
-        if left:
-            press(at, "remove_0")
+        for name in ("attention/attention", "experiments/museum", "lessons/lessons"):
+            goes_to(at, name)
+            assert "edits" not in at.query_params
+        assert edits(goes_to(at, INTERVENTIONS)) == left
+        assert ("is active" in said(goes_to(at, apps.FIRST))) == bool(left)
+        assert edits(goes_to(at, INTERVENTIONS, edits="1.1~k.d.a.1")) == "1.1~k.d.a.1"
+        press(at, "remove_0")
+
+
+def test_a_lesson_begins_with_its_own_edits_and_those_before_it_come_back() -> None:
+    mine, step = "1.1~h.d.0.1.z", {"lesson": "masks", "lesson_step": "1"}
+    at = page(edits=mine)
+    for own in ("", "1.1~k.d.a.1"):
+        goes_to(at, apps.FIRST, **step)
+        assert "is active" not in said(at)
+        assert edits(goes_to(at, INTERVENTIONS, **step, **({"edits": own} if own else {}))) == own
+        goes_to(at, "input/tokens")
+        assert edits(goes_to(at, INTERVENTIONS)) == mine
 
 
 def test_a_patch_begins_with_the_text_of_the_address_and_one_of_another_length_is_refused() -> None:
@@ -165,11 +192,11 @@ def test_a_full_history_says_so() -> None:
     at = page(edits=address, change="Mask", mask_how="Cell by cell")
     assert edit_history.FULL not in said(at)
 
-    state: dict[str, object] = {"edits": edits(at)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edit_history.st, "session_state", state)
+        patch.setattr(edit_history.st, "session_state", {})
+        edit_history.store_history(EditHistory(full, MAX_EDITS))
         edit_history.add_edit(AblateHead(D, 0, 1))
-        assert take_notes("edits", state["edits"]) == (edit_history.FULL,)
+        assert take_notes("edits", address) == (edit_history.FULL,)
         at.session_state[SESSION_KEY] = session()
     at.run()
     assert edit_history.FULL in said(at)

@@ -24,14 +24,22 @@ def test_the_lens_and_the_map_show_the_pass_with_the_interventions() -> None:
     assert "run_edited" in pasted(at)
     assert "No interventions are active" in said(press(at, "clear"))
     at = apps.page("overview/overview", **EDITS)
-    edited = sent(at, "pass_map")
+    edited, small = sent(at, "pass_map"), sent(at, "miniature")
     at.segmented_control(key="shown_pass").set_value("Before").run()
     plain = apps.page("overview/overview", **{**EDITS, "edits": ""})
     assert edited != sent(at, "pass_map") == sent(plain, "pass_map")
+    assert small == sent(at, "miniature") != sent(plain, "miniature")
+    at = apps.page("attention/attention", **EDITS)
+    assert sent(at, "miniature") == sent(plain, "miniature"), "this page has no interventions"
 
 
 def test_a_patch_is_drawn_as_a_third_grid_and_its_reach_in_colour() -> None:
     lens = {"look": "Patch lens", "lens_from": "the hat"}
+    at = apps.page("experiments/interventions", **{**EDITS, "edits": ""}, **lens)
+    assert patch_lens.REPLACES in said(at)
+    assert at.button(key="example_edit").label.startswith("Example: “␣hat” ")
+    assert "at “␣cat” (2): patched from token 2 of “the hat”" in said(press(at, "example_edit"))
+    assert patch_lens.REPLACES not in said(at)
     at = apps.page("experiments/interventions", **EDITS, **lens)
     assert "patched from token 1 of “the hat”" in said(at)
     rows = sent(at, "edited_lens")[0]["rows"]

@@ -108,15 +108,17 @@ def _draw_layer_form(context: PageContext, after: ForwardPass, places: FormPlace
 def _draw_edge_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at, cell = context.choice, pinned.in_text(context, after)
     rows, columns = after.rows(at.part), after.columns(at.part)
-    query = token("edge_query", rows, _first(cell.query, len(rows) - 1), width=LIST)
-    key = token("edge_key", columns, _first(cell.key, 0), width=LIST)
+    last = len(rows) - 1 if cell.query is None else cell.query
+    query = token("edge_query", rows, last, width=LIST)
+    row = after.weights(at.part, at.layer, at.head)[query]
+    largest = int(row.argmax()) if cell.key is None else cell.key
+    key = token("edge_key", columns, largest, width=LIST)
     scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS), as_list=True, **UNLABELLED)
     to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO), as_list=True, **UNLABELLED)]
     head = at.head if scope == THIS_HEAD else None
     if not after.mask(at.part, at.layer)[query, key]:
         places.notes.text("This key is masked for this query, so there is no edge to cut.")
         return
-    row = after.weights(at.part, at.layer, at.head)[query]
     weight = float(row[key])
     words = after.part(at.part).words.cell.format(
         row=label_at(rows, query), column=label_at(columns, key), value=three(weight)
@@ -130,18 +132,13 @@ def _draw_edge_form(context: PageContext, after: ForwardPass, places: FormPlaces
     )
 
 
-def _first(*positions: int | None) -> int:
-    """The first position that is given."""
-    return next(position for position in positions if position is not None)
-
-
 def _draw_token_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     opened, at, cell = context.opened, context.choice.part, pinned.in_text(context, after)
     part = "encoder.self_attn" if after.source else "decoder.self_attn"
     tokens = after.source or after.target
     query = cell.query if after.rows(at) is tokens else None  # pinned in its rows and columns
     key = cell.key if after.columns(at) is tokens else None
-    position = usual = min(_first(query, key, 1), len(tokens) - 1)
+    position = usual = next(at for at in (query, key, min(1, len(tokens) - 1)) if at is not None)
     chosen = str(TOKEN_AT.texts().get("token_at", ""))
     place = whole_number(chosen, len(tokens))
     if place is not None:
@@ -217,8 +214,8 @@ def _draw_steering_form(context: PageContext, after: ForwardPass, places: FormPl
 def _draw_program_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
     at = context.choice
     hint = "nearest key is capital and before query"
-    typed = text_field("head_program", placeholder=hint, width=300, label_visibility="collapsed")
-    program = typed.strip()
+    how: dict[str, Any] = {"width": 300, "label_visibility": "collapsed"}
+    program = text_field("head_program", placeholder=hint, **how).strip()
     edit = ReplaceByProgram(at.part, at.layer, at.head, ((program, 1.0),)) if program else None
     label = f"Replace the map of layer {at.layer}, head {at.head}"
     edit_button(context, edit, label, "replace_map", type="primary")
@@ -253,8 +250,9 @@ def _draw_preset_form(context: PageContext, layer: int | None, places: FormPlace
     part = context.choice.part
     is_cross = part == "decoder.cross_attn"
     if is_cross:
-        only = "Queries and keys are of two texts here, so only these presets make sense."
-        places.notes.text(only)
+        places.notes.text(
+            "Queries and keys are of two texts here, so only these presets make sense."
+        )
     names = ["None", "Padding"] if is_cross else list(PRESETS)
     preset = PRESETS[one_of("mask_preset", names, as_list=True, **UNLABELLED)]
     size = 1
@@ -263,8 +261,7 @@ def _draw_preset_form(context: PageContext, layer: int | None, places: FormPlace
     edit = PresetMask(part, layer, preset, size)
     edit_button(context, edit, "Set the mask", "set_mask", type="primary")
     if preset == "padding":
-        what = "The last tokens count as padding, as in a batch with a longer text."
-        places.notes.caption(what)
+        places.notes.caption("The last tokens count as padding, as in a batch with a longer text.")
 
 
 def _draw_cells_form(

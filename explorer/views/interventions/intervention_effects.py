@@ -2,6 +2,7 @@
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis.output_change import (
@@ -38,7 +39,7 @@ from explorer.interventions.edits import (
 )
 from explorer.text.number_format import signed, three
 from explorer.text.token_labels import named_at
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import in_quotes, literal
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import draw_answers, edit_button
@@ -65,9 +66,13 @@ def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
 
 
 def draw_output_change(
-    context: PageContext, before: EditedPass, after: EditedPass, height: int | str = BARS_HEIGHT
+    context: PageContext,
+    before: EditedPass,
+    after: EditedPass,
+    sentence: DeltaGenerator,
+    height: int | str = BARS_HEIGHT,
 ) -> tuple[int, int | None]:
-    """Probabilities as pairs of bars, and every number of the change beside them.
+    """Probabilities as pairs of bars, every number of the change beside them, and a `sentence`.
 
     Returns the output position, and the token or class whose logit is tracked, None without a head.
     """
@@ -100,16 +105,20 @@ def draw_output_change(
     with numbers:
         tracked = options[names.index(one_of("watched", names, label=label, as_list=True))]
         was, now = float(old[tracked]), float(new[tracked])
-        change = three(float(divergence(config, old, new)))
+        change = f"{three(float(divergence(config, old, new)))} {words.unit}".strip()
         facts(
             [
-                (words.divergence, f"{change} {words.unit}".strip()),
+                (words.divergence, change),
                 *_facts_over_text(opened, before, after),
                 (f"tracked {words.logit} before", three(was)),
                 (f"tracked {words.logit} after", three(now)),
                 (f"change in the tracked {words.logit}", signed(now - was)),
             ]
         )
+    if after.applied:
+        at, where = options.index(tracked), f" at position {position}" * has_words(config)
+        of = f"{words.score.capitalize()} of {in_quotes(labels[at])}{where}: {three(first[at])}"
+        sentence.text(f"{of} → {three(second[at])}; {words.divergence}: {change}.")
     return position, tracked
 
 

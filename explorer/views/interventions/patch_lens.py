@@ -17,6 +17,8 @@ from explorer.inference.core_edits import NotApplicableError, source_pass
 from explorer.inference.edited_pass import EditedPass
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import Patch
+from explorer.text.token_labels import named_at
+from explorer.text.visible_text import literal
 from explorer.views.forward_pass.lens_and_attribution import (
     changed_words,
     draw_lens,
@@ -24,14 +26,12 @@ from explorer.views.forward_pass.lens_and_attribution import (
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.edit_history import add_intervention
+from explorer.views.shared.edit_history import add_intervention, current_history, edit_button
 
 NO_WORDS = "This model predicts no tokens, so its residual streams have no logit lens to drag from."
 SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
-HOW = (
-    "Drag a cell of the second text onto a position of yours, or click both. Its residual stream "
-    "replaces that of your text after the same layer."
-)
+HOW = "Drag a cell of the second text onto one of yours, or click both."
+REPLACES = "Its residual stream replaces that of your text there, after the same layer."
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
     "attend to a changed one. A frame marks a cell whose likeliest token has changed."
@@ -61,20 +61,31 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     )
     stack, layers = last_streams(opened.config)
 
-    def patch(row: int, source: int, target: int) -> None:
-        place = f"{stack}.self_attn", layers - 1 - row, None, ours[target]
-        add_intervention(opened, forward, Patch(*place, text, theirs[source]))
+    def patch(layer: int, source: int, target: int) -> Patch:
+        return Patch(f"{stack}.self_attn", layer, None, target, text, source)
 
+    def drop(row: int, source: int, target: int) -> None:
+        add_intervention(opened, forward, patch(layers - 1 - row, theirs[source], ours[target]))
+
+    if not current_history().edits:
+        first, second = (passed.last_stack_tokens for passed in (other, forward))
+        differ = (at for at in ours if at in theirs and first[at].label != second[at].label)
+        at = min(next(differ, position), position, len(first) - 1)
+        source, target = (literal(named_at(tokens, at)) for tokens in (first, second))
+        label = f"Example: {source} onto {target}, after layer 0"
+        with beside:
+            edit_button(context, patch(0, at, at), label, "example_edit")
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}
         title = f"{context.choice.called} · Lens of the second text"
         draw_lens(context, other, position, title=title, column=-1, **drag)
     with right:
-        drop = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
-        to: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": patch}
-        draw_lens(context, forward, position, **drop, **to)
-    if edited.applied and is_computable(forward):
+        onto = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
+        to: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": drop}
+        draw_lens(context, forward, position, **onto, **to)
+    is_coloured = bool(edited.applied) and is_computable(forward)
+    if is_coloured:
         changed = changed_words(opened, forward, edited.forward)
         reach = can_change(edited.forward, edited.applied).tolist()
         looks = [
@@ -82,7 +93,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
             for rows in zip(changed, reach, strict=True)
         ]
         draw_lens(context, edited.forward, position, looks)
-        st.caption(COLOURED)
+    st.caption(COLOURED if is_coloured else REPLACES)
     return script(patched_lens_code, edited)
 
 

@@ -9,11 +9,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
-from explorer.app.choosing import draw_page_link
+from explorer.app.choosing import EDITS, draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
-from explorer.app.session import redraw, session, state_of
+from explorer.app.session import session, state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable
@@ -53,17 +53,11 @@ def draw_history(
     list while it has none.
     """
     listed = st.container(**ROW)
-    chosen = session().choose_next
-    _text()
-    if "edits" in chosen:  # a page without the bar
-        widget_state.put("edits", chosen.pop("edits"))
+    history = _settled()
+    widget_state.put("edits", to_address(history))
     with field or st.container(), st.expander("Interventions as text"):
-        st.text_input(label_visibility="collapsed", **address.bound("edits"))
-    history, notes = from_address(_text())
-    if notes:
-        chosen |= {"edits": to_address(history)}  # the field is already drawn
-        keep_note("edits", *notes, until=to_address(history))
-        redraw()
+        taken: dict[str, Any] = {"on_change": EDITS.take, "args": ("edits",)}
+        st.text_input(label_visibility="collapsed", **address.words_of("edits"), **taken)
     edited = run_edited(context.opened, context.forward, history.active)
     if empty is not None and not history.edits:
         listed = empty.container(**ROW)
@@ -87,7 +81,7 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
     Draws nothing, and shows the pass without them, where there are none.
     """
-    history = from_address(_text())[0]
+    history = _settled()
     if not history.edits:
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
@@ -106,25 +100,43 @@ def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass
 
 
 @dataclass
-class PageOfEdits:
-    """The page that last read the interventions, which go on to the next page."""
+class EditsAroundLesson:
+    """The page that read the interventions last, those before a lesson, and those in it."""
 
-    name: str = ""
+    page: str = ""
+    before: str = ""
+    last: str | None = None  # outside of lessons
 
 
 def _text() -> str:
-    last, here = state_of(PageOfEdits), session().page
-    in_address = address.value_of("edits") if address.is_declared("edits") else ""
-    if last.name != here:
-        last.name = here
-        if address.is_named("lesson"):  # its address alone says what is shown
-            widget_state.put("edits", in_address)
-    return str(widget_state.get("edits", in_address) or "")
+    """They go on from page to page; in a lesson, a page begins with those of its address alone."""
+    now, here = state_of(EditsAroundLesson), session().page
+    (page, now.page), last, now.last = (now.page, here), now.last, None
+    in_lesson, is_declared = address.is_named("lesson"), address.is_declared("edits")
+    if page != here and is_declared and (in_lesson or address.is_named("edits")):
+        session().persistent.pop(EDITS.name, None)
+    text = str(EDITS.texts().get("edits", ""))
+    if in_lesson:
+        now.last = text
+    elif text == last:
+        EDITS.put("edits", now.before)
+    else:
+        now.before = text
+    return text if in_lesson else now.before
+
+
+def _settled() -> EditHistory:
+    """The interventions, also in the address; what cannot be read is dropped with a note."""
+    history, notes = from_address(_text())
+    EDITS.settle({"edits": to_address(history)})
+    if notes:
+        keep_note("edits", *notes, until=to_address(history))
+    return history
 
 
 def store_history(history: EditHistory) -> None:
     """For a callback: write these interventions into the address."""
-    widget_state.put("edits", to_address(history))
+    EDITS.put("edits", to_address(history))
     drop_notes("edits")
 
 

@@ -18,7 +18,9 @@ from explorer.components.mounting import PageViews, asks_for
 from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.answers import shown_place
+from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass
+from explorer.views.shared.edit_history import current_history
 from explorer.views.shared.pass_position import STAGE_CHOICES, stage_of_part
 
 KEY, HEIGHT, STAGES = "miniature", 170, "forward_pass"
@@ -32,6 +34,7 @@ PASS_PARTS = {
     "answer": ("Answer", "generation"),
 }
 """The parts of a pass from bottom to top, each with its label and page."""
+WITH_EDITS = ("overview", "logit_lens", "interventions")
 
 
 def draw_miniature() -> None:
@@ -47,6 +50,8 @@ def draw_miniature() -> None:
         return
     if not information_flow.is_computable(forward):
         return
+    if session().page in WITH_EDITS:
+        forward = run_edited(opened, forward, current_history().active).forward
     with place:
         if information_flow.is_quick(forward) or information_flow.has_flow(opened, forward):
             _draw(context, opened, forward)
@@ -56,7 +61,8 @@ def draw_miniature() -> None:
 
 @fragment()
 def _draw_behind(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
-    if asks_for(KEY, forward.typed) or information_flow.has_flow(opened, forward):
+    what = repr((forward.typed, forward.edits))
+    if asks_for(KEY, what) or information_flow.has_flow(opened, forward):
         _draw(context, opened, forward)
 
 
@@ -64,11 +70,12 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
     flow = information_flow.cached_flow(opened, forward)
     answer = shown_place(opened, forward.last_stack_tokens) if len(flow.starts) > 1 else 0
     parts, lit, layer = _marked(context)
+    edited = " with the interventions" * bool(forward.edits)
     drawing.miniature(
         flow,
         information_flow.cached_route(opened, forward, answer),
         key=KEY,
-        title="The forward pass; each part links to its page",
+        title=f"The forward pass{edited}; each part links to its page",
         parts=[(name, PASS_PARTS[name][0]) for name in parts],
         lit=lit,
         layer=layer,
