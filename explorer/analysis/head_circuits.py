@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from explorer.system.cooperative import interruptible
 from models import Transformer, TransformerConfig
 from models.attention import MultiHeadAttention
-from models.frozen_scales import residual_without_scale, scale_of, without_scale
+from models.frozen_scales import Linear, residual_without_scale, scale_of, without_scale
 from models.output_heads import LanguageModelHead
 
 
@@ -41,12 +41,12 @@ class HeadWeights:
 def head_weights(model: Transformer, layer: int, head: int) -> HeadWeights:
     """The weights of one head of the last stack, in float64. Costs w × d."""
     config, block = model.config, blocks_of(model)[layer]
-    attention, norm = block.self_attn, block.self_residual.input_norm
+    attention, linear = block.self_attn, without_scale(block.self_residual.input_norm)
     with torch.no_grad():
         group = config.kv_head(head)
-        query = read_with(norm, _rows(attention.q_proj, head, attention.d_head))
+        query = read_with(linear, _rows(attention.q_proj, head, attention.d_head))
         key, value = (
-            read_with(norm, _rows(projection, group, attention.d_head))
+            read_with(linear, _rows(projection, group, attention.d_head))
             for projection in (attention.k_proj, attention.v_proj)
         )
         # The norm of queries and keys, where there is one, has a gain for every row.
@@ -70,7 +70,7 @@ def ov_of_layer(model: Transformer, layer: int) -> tuple[Tensor, Tensor]:
         value = attention.v_proj.weight.unflatten(0, (-1, attention.d_head))
         value = value.repeat_interleave(config.n_heads // config.kv_heads, 0)
         columns = attention.o_proj.weight.mT.unflatten(0, (-1, attention.d_head))
-        value = read_with(residual.input_norm, value)
+        value = read_with(without_scale(residual.input_norm), value)
         output = residual_without_scale(residual)[0](columns).mT
     return value.double(), output.double()
 
@@ -88,11 +88,11 @@ def carry_to_layer(model: Transformer, layer: int, write: Tensor, until: int) ->
     return write
 
 
-def read_with(norm: nn.Module, rows: Tensor) -> Tensor:
-    """The rows (…, d) as they read the residual stream in front of a norm, without its scale."""
-    backward = torch.func.vjp(without_scale(norm), torch.zeros_like(rows))[1]
-    through_norm: Tensor = backward(rows)[0]
-    return through_norm
+def read_with(linear: Linear, rows: Tensor) -> Tensor:
+    """The rows (…, d) as they read the input of a map of d numbers to d, such as a norm."""
+    with torch.enable_grad():  # torch.func.vjp takes seconds to import
+        start = torch.zeros_like(rows, requires_grad=True)
+        return torch.autograd.grad(linear(start), start, rows)[0]
 
 
 def blocks_of(model: Transformer) -> Any:

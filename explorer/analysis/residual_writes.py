@@ -6,19 +6,51 @@ Shapes: p positions, h heads, d width of the model, w width of one head.
 Sources: Attention Is All You Need, section 3.2.2 (heads, joined by W_O) and 3.1 (add and norm).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from explorer.analysis.head_circuits import output_columns
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.block import Residual
-from models.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual, is_plain_sum
+from models.frozen_scales import UNCHANGED, FrozenResidual, freeze_residual
+from models.interventions import Replace
+from models.trace import RecordingTap
+
+ROWS = 96
+"""Positions whose attention weights are computed together, up to the last key that they see."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadReads:
+    """What each head reads at p positions: `heads` (h, p, w), weights times `values` (h, n, w).
+
+    `weights` (h, ≤ `ROWS`, k) are of some positions after others; no k is after the last key seen.
+    """
+
+    weights: Sequence[Tensor]
+    values: Tensor
+    heads: Tensor
+
+    def by_key(self, slopes: Tensor) -> Tensor:
+        """(h, n): each head's output times `slopes` (h, p, w), by the key that it comes from."""
+        mixed = torch.zeros_like(self.values)
+        for weights, some in zip(self.weights, slopes.split(ROWS, 1), strict=True):
+            mixed[:, : weights.shape[-1]].baddbmm_(weights.mT, some)
+        return (mixed * self.values).sum(-1)
+
+    def by_key_at(self, place: int, slopes: Tensor) -> Tensor:
+        """The same of one position alone, for its `slopes` (h, w)."""
+        weights, along = (
+            self.weights[place // ROWS][:, place % ROWS],
+            self.values @ slopes[..., None],
+        )
+        return nn.functional.pad(weights, (0, along.shape[1] - weights.shape[1])) * along[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +71,12 @@ class SublayerWrite:
     def frozen(self) -> FrozenResidual:
         return freeze_residual(self.residual, self.stream, self.out)
 
-    def at(self, places: Tensor) -> Self:
-        """The same at some of its positions."""
-        return replace(self, stream=self.stream[places], out=self.out[places])
-
 
 @dataclass(frozen=True, eq=False)
-class AttentionWrite(SublayerWrite):
-    """An attention, with each head's weights (h, p, k), values (h, k, w) and output (h, p, w)."""
+class AttentionWrite(SublayerWrite, HeadReads):
+    """An attention, and what its heads read."""
 
     attention: MultiHeadAttention
-    weights: Tensor
-    values: Tensor
-    heads: Tensor
-
-    def at(self, places: Tensor) -> Self:
-        weights, heads = self.weights[:, places], self.heads[:, places]
-        return replace(super().at(places), weights=weights, heads=heads)
 
     def through(self, head: int, values: Tensor) -> Tensor:
         """The output projection of values of one head: (…, w) to (…, d), without its bias."""
@@ -74,34 +95,32 @@ class BlockWrites:
         return (self.mlp or list(self.attentions.values())[-1]).after
 
 
-def block_writes(
-    forward: ForwardPass, stack: str, layer: int, places: Tensor, *, recorded: bool = False
-) -> BlockWrites:
+def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> BlockWrites:
     """The writes of one layer at these positions. Cost grows with p × (n × d + d²) for n keys.
 
-    With `recorded`, the feed-forward layer is not run again where its write is the difference of
-    two recorded residual streams.
+    A value inside the layer that an intervention has changed is that of the pass.
     """
+    trace, row, name = forward.trace, slice(forward.row, forward.row + 1), f"{stack}.{layer}"
     with torch.no_grad():
-        block: Any = getattr(forward.trace.model, stack).blocks[layer]
-        before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
+        block: Any = getattr(trace.model, stack).blocks[layer]
+        before = stream = trace[f"{name}.resid_pre"][forward.row, places]
         attentions: dict[str, AttentionWrite] = {}
-        for name, attention, residual in attentions_of(block):
-            weights, values = _weights_and_values(forward, f"{stack}.{layer}.{name}", places)
-            heads = weights @ values
-            out = attention.o_proj(heads.transpose(0, 1).flatten(1))
-            attention_write = AttentionWrite(
-                residual, stream, out, attention, weights, values, heads
+        for kind, attention, residual in attentions_of(block):
+            own = head_reads(forward, f"{name}.{kind}", places)
+            out = attention.o_proj(own.heads.transpose(0, 1).flatten(1))
+            if f"{name}.{kind}.out" in trace:
+                out = trace[f"{name}.{kind}.out"][forward.row, places]
+            write = AttentionWrite(
+                own.weights, own.values, own.heads, residual, stream, out, attention
             )
-            attentions[f"{stack}.{name}"], stream = attention_write, attention_write.after
+            attentions[f"{stack}.{kind}"], stream = write, write.after
         if block.mlp is None:
             return BlockWrites(attentions, None)
         residual = block.mlp_residual
-        if recorded and is_plain_sum(residual):
-            out = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, places] - stream
-            return BlockWrites(attentions, SublayerWrite(residual, stream, out))
-        reads = (before if block.parallel else stream)[None]
-        out = block.mlp(residual.input_norm(reads))[0]
+        changed = [site for site in trace.sites if site.startswith(f"{name}.mlp.")]
+        edits = [Replace(site, trace[site][row, places]) for site in changed]
+        tap = RecordingTap((), edits).at(f"{name}.mlp")
+        out = block.mlp(residual.input_norm((before if block.parallel else stream)[None]), tap)[0]
         return BlockWrites(attentions, SublayerWrite(residual, stream, out))
 
 
@@ -118,37 +137,37 @@ def positions_of(forward: ForwardPass, stack: str) -> Tensor:
     return positions[forward.row] if positions.dim() == 2 else positions
 
 
-def head_outs(
+def head_reads(
     forward: ForwardPass, at: str, places: Tensor, dtype: torch.dtype | None = None
-) -> Tensor:
-    """Every head's output at these positions, (h, p, w), in the precision of the pass or another.
+) -> HeadReads:
+    """What every head reads at these positions, in the precision of the pass or another.
 
     Only the attention weights of these positions are computed.
     """
-    weights, values = _weights_and_values(forward, at, places, dtype)
-    return weights @ values
-
-
-def _weights_and_values(
-    forward: ForwardPass, at: str, places: Tensor, dtype: torch.dtype | None = None
-) -> tuple[Tensor, Tensor]:
-    """Every head's weights of these positions, (h, p, k), and values, (h, k, w)."""
     trace, row, config = forward.trace, forward.row, forward.config
     q, k, v = (trace[f"{at}.{name}"][row : row + 1].to(dtype=dtype) for name in "qkv")
-    mask = trace[f"{at}.mask"]
-    mask = mask.expand(max(row + 1, len(mask)), -1, -1, -1)[row : row + 1, :, places]
-    bias = None
-    if at.endswith("self_attn"):
-        stack = at.split(".")[0]
-        here = positions_of(forward, stack)
-        bias = getattr(trace.model, stack).positions.bias(here[places], here)
     k, v = (repeat_groups(vectors, config.n_heads) for vectors in (k, v))
-    scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)
-    weights = attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
-    weights, v = weights[0], v[0]
-    if f"{at}.row_scale" in trace:
-        weights = weights * trace[f"{at}.row_scale"][row, :, places]
-    return weights, v
+    stack, layer, kind = at.split(".")
+    visible = forward.mask(f"{stack}.{kind}", int(layer))[None, None]
+    changed, weights = trace.values.get(f"{at}.weights"), list[Tensor]()
+    for some in places.split(ROWS):
+        if changed is not None:
+            weights.append(changed[row, :, some].to(q))
+            continue
+        mask, bias = visible[:, :, some], None
+        keys = max([0, *mask.any(-2).nonzero()[-1:, -1].tolist()]) + 1
+        if kind == "self_attn":
+            here = positions_of(forward, stack)
+            bias = getattr(trace.model, stack).positions.bias(here[some], here[:keys])
+        scores = attention_scores(q[:, :, some], k[:, :, :keys], config.scale, config.attention_cap)
+        bias = None if bias is None else bias.to(scores.dtype)
+        weights.append(attention_weights(scores, mask[..., :keys], bias)[0])
+        if f"{at}.row_scale" in trace:
+            weights[-1] = weights[-1] * trace[f"{at}.row_scale"][row, :, some]
+    heads = torch.cat([some @ v[0, :, : some.shape[-1]] for some in weights], 1)
+    if f"{at}.head_out" in trace:
+        heads = trace[f"{at}.head_out"][row][:, places].to(heads)
+    return HeadReads(weights, v[0], heads)
 
 
 def value_writes(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor:
@@ -206,16 +225,14 @@ def key_contribution(
     forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
 ) -> KeyContribution:
     """The contribution of one key. Cost grows with keys × d + d² of one layer."""
-    at, stack = site(part, layer), part.split(".")[0]
+    stack = part.split(".")[0]
     block = block_writes(forward, stack, layer, torch.tensor([query]))
     write = block.attentions[part]
-    values = forward.trace[f"{at}.v"][forward.row]
-    group = forward.config.kv_head(head)
     bias = write.attention.o_proj.bias
     with torch.no_grad():
         head_write = write.through(head, write.heads[head])[0]
         constant = torch.zeros_like(head_write) if bias is None else bias.detach()
-        weight, value = forward.weights(part, layer, head)[query, key], values[group, key]
+        weight, value = forward.weights(part, layer, head)[query, key], write.values[head, key]
         recorded = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, query]
         frozen = write.frozen
         return KeyContribution(

@@ -12,6 +12,7 @@ Sources: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021),
 Tracing Attention Computation Through Feature Interactions (Kamath et al. 2025).
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,21 +23,27 @@ from torch import Tensor, nn
 from explorer.analysis.head_circuits import read_with
 from explorer.analysis.logit_attribution import embedded_terms
 from explorer.analysis.residual_writes import (
-    AttentionWrite,
+    HeadReads,
     SublayerWrite,
+    attentions_of,
     block_writes,
+    head_reads,
     positions_of,
 )
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
+from explorer.interventions import edits
 from explorer.system.cooperative import interruptible
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label, named_at
-from models.frozen_scales import scale_of, sum_norm, without_scale
+from models.block import Residual
+from models.frozen_scales import is_plain_sum, scale_of, sum_norm, without_scale
 from models.shapes import Rotation
 
 QUERY, KEY = "query", "key"
 BIAS, POSITION_BIAS = "bias", "position bias"
+SUM = Residual(nn.Identity(), pre=True)
+Writes = dict[str, HeadReads | SublayerWrite]
 
 
 class SourcesError(ValueError):
@@ -120,10 +127,11 @@ def score_sources(
     """The sources of one score, against another key, the mean of all others, or `plain`.
 
     Cost grows with layers × keys × (keys × h × w + d × w); only one layer is in memory at a time.
-    SourcesError for a masked key, numbers that are not finite, and a pass with interventions.
+    With interventions, a write is what that pass wrote. SourcesError for a masked key, numbers
+    that are not finite, and a head whose map programs replace.
     """
-    if forward.edits:
-        raise SourcesError("A pass with interventions has no sources: remove the interventions.")
+    if head in [edit.head for edit in _edits(forward, part, layer, edits.ReplaceByProgram)]:
+        raise SourcesError("Programs replace the map of this head: its weights come from no score.")
     visible = forward.mask(part, layer)[query]
     if against == key:
         raise SourcesError("A key has no difference from itself: choose another key.")
@@ -157,11 +165,9 @@ def score_sources(
             forward, part, layer, head, QUERY, query, at_query, one, config.scale * (shares @ keys)
         )
         of_keys = ScoreSide(forward, part, layer, head, KEY, key, places, shares, config.scale * q)
-        if of_query.stack == of_keys.stack:
-            _gather([of_query, of_keys])
-        else:
-            _gather([of_query])
-            _gather([of_keys])
+        is_one = of_query.stack == of_keys.stack
+        for sides in [[of_query, of_keys]] if is_one else [[of_query], [of_keys]]:
+            _gather(sides)
         return ScoreSources(
             score=float(scored[places.tolist().index(key)]),
             contrast=float(scored @ shares),
@@ -198,10 +204,8 @@ class _Reading:
         """How it reads the input x (p, d) of a norm whose output it has read so far."""
         if isinstance(norm, nn.Identity):
             return self
-        reading = self.plus(getattr(norm, "bias", None))
-        return replace(
-            reading, matrix=read_with(norm, self.matrix), scale=self.scale * scale_of(norm, x)
-        )
+        matrix, scale = read_with(without_scale(norm), self.matrix), self.scale * scale_of(norm, x)
+        return replace(self.plus(getattr(norm, "bias", None)), matrix=matrix, scale=scale)
 
     def plus(self, bias: Tensor | None) -> "_Reading":
         """With a bias (d) that the model adds to the stream that it reads."""
@@ -219,7 +223,7 @@ class ScoreSide:
 
     The sources are those of the query or key at `place`, one of them.
     `other` (w,) is the vector of the other side; `gathered` are the sources so far, the last one
-    to write first.
+    to write first; `first` blocks write before it.
     """
 
     def __init__(
@@ -246,42 +250,65 @@ class ScoreSide:
         if part.endswith("self_attn"):
             self.rotate = self.module.positions.rotation(positions_of(forward, self.stack)[places])
         if self.rotate is not None:
-            backward = torch.func.vjp(self.rotate, torch.zeros_like(self.reads)[None, None])[1]
-            self.reads = backward(self.reads[None, None])[0][0, 0]
+            self.reads = read_with(self.rotate, self.reads[None, None])[0, 0]
+        self.first = layer if part.startswith(self.stack) else len(self.module.blocks)
         self.reading = self._first_reading()
 
-    @property
-    def first(self) -> int:
-        """The number of blocks that write before it."""
-        own = self.stack == self.part.split(".")[0]
-        return self.layer if own else len(self.module.blocks)
+    def take(self, layer: int, block: Writes, at: Tensor, change: Tensor | None) -> None:
+        """Add the sources of a block's writes, and read the stream in front of it from now on.
 
-    def take(self, layer: int, name: str, write: SublayerWrite) -> None:
-        """Add the sources of one write, and read the stream in front of it from now on."""
-        before = write.stream + write.residual.out_norm(write.out)
-        reading = self.reading.before(sum_norm(write.residual), before)
-        into = reading.before(write.residual.out_norm, write.out)
-        if not isinstance(write, AttentionWrite):
-            self.reading = replace(reading, constant=into.constant)
-            self._add([f"mlp {layer}"], into.of(write.out)[None])
-            return
-        attention = write.attention
-        self.reading = replace(reading, constant=into.plus(attention.o_proj.bias).constant)
-        columns = attention.o_proj.weight.unflatten(1, (attention.n_heads, -1)).transpose(0, 1)
-        reads = into.scale * self.reads
-        if len(reads) < attention.d_head:  # the cheaper order of the products
-            parts = into.of(write.heads @ columns.mT)
-            read = (reads @ into.matrix @ columns) @ write.values.mT
-            tokens = (write.weights * read).sum(1)
+        Its positions are `at` among those of the block. `change` (p, d) is what the block added as
+        a plain sum: what is from no head and no bias is then from the feed-forward layer.
+        """
+        start, reading, rest = len(self.sources), self.reading, torch.zeros_like(self.reads)
+        for name, write in reversed([*block.items()]):
+            into = self._before(write, at) if isinstance(write, SublayerWrite) else self.reading
+            if isinstance(write, HeadReads):
+                rest = rest - self._heads(layer, name, write, at, into)
+            else:
+                name = name.split(".")[-1].replace("_attn", "-attention")
+                self._add([f"{name} {layer}"], into.of(write.out[at])[None])
+        if change is not None:
+            rest = rest + reading.of(change[at]) + reading.constant - self.reading.constant
+            self._add([f"mlp {layer}"], rest[None])
+            self.sources.insert(start, self.sources.pop())
+
+    def _heads(self, layer: int, part: str, reads: HeadReads, at: Tensor, into: _Reading) -> Tensor:
+        """Add the heads of an attention as sources; their sum (p, w)."""
+        attention = getattr(self.module.blocks[layer], part.split(".")[1])
+        self.reading = replace(self.reading, constant=into.plus(attention.o_proj.bias).constant)
+        split, weight = (attention.n_heads, attention.d_head), attention.o_proj.weight
+        is_whole, slopes = len(at) == reads.heads.shape[1], into.scale * self.reads
+        heads = reads.heads if is_whole else reads.heads[:, at]
+        if 3 * len(at) < attention.d_head:  # the cheaper order of the products
+            parts = into.of(heads @ weight.unflatten(1, split).permute(1, 2, 0))
+            slopes = (slopes @ into.matrix @ weight).unflatten(1, split).transpose(0, 1)
         else:
-            through = (into.matrix @ columns).mT  # (h, w of the head, w of this one)
-            parts = into.scale * (write.heads @ through)
-            tokens = ((write.weights.mT @ reads) * (write.values @ through)).sum(-1)
-        crosses = "cross " if name == "cross_attn" else ""
+            through = (into.matrix @ weight).unflatten(1, split).transpose(0, 1)
+            parts = into.scale * (heads @ through.mT)
+            slopes = slopes @ through  # (h, p, w of the head)
+        tokens = here = reads.by_key_at(int(at[self.own]), slopes[:, self.own])
+        if len(at) > 1:
+            every = slopes if is_whole else torch.zeros_like(reads.heads).index_copy_(1, at, slopes)
+            tokens = reads.by_key(every)
+        crosses = "cross " * part.endswith("cross_attn")
         names = [f"{crosses}{layer}.{head}" for head in range(attention.n_heads)]
-        own = (reads[self.own] @ into.matrix @ columns)[..., None]  # (h, w of the head, 1)
-        read_here = write.weights[:, self.own] * (write.values @ own)[..., 0]
-        self._add(names, parts, (tokens, read_here), (f"{self.stack}.{name}", layer))
+        start, places = len(self.sources), {None, *self.places.tolist()}
+        self._add(names, parts, (tokens, here), (part, layer))
+        changes = _edits(self.forward, part, layer, edits.AblateHead, edits.Patch)
+        for head in {one.head for one in changes if getattr(one, "position", None) in places}:
+            if head is not None:  # what it wrote is from no token that it read
+                self._add([f"edited head {names[head]}"], parts[[head]])
+                self.sources[start + head] = self.sources.pop()
+        return parts.sum(0)
+
+    def _before(self, write: SublayerWrite, at: Tensor) -> _Reading:
+        """How it reads the output of a sub-layer; the stream in front of it is read next."""
+        before = (write.stream + write.residual.out_norm(write.out))[at]
+        reading = self.reading.before(sum_norm(write.residual), before)
+        into = reading.before(write.residual.out_norm, write.out[at])
+        self.reading = replace(reading, constant=into.constant)
+        return into
 
     def finish(self) -> None:
         """Add the terms of the embedding, and what biases add."""
@@ -356,21 +383,41 @@ def _gather(sides: Sequence[ScoreSide]) -> None:
     one = sides[0]
     places, index = torch.cat([side.places for side in sides]).unique(return_inverse=True)
     of_sides = index.split([len(side.places) for side in sides])
+    forward, stack = one.forward, one.stack
     # A query of cross-attention also reads what self-attention of its own block writes.
     own = one.part == "decoder.cross_attn" and one.side == QUERY
     for layer in interruptible(reversed(range(one.first + own))):
-        block = block_writes(one.forward, one.stack, layer, places, recorded=True)
-        writes: dict[str, SublayerWrite] = {**block.attentions}
-        if layer == one.first:
-            del writes["decoder.cross_attn"]
-        elif block.mlp:
-            writes["mlp"] = block.mlp
-        for name, write in reversed(writes.items()):
-            for side, at in zip(sides, of_sides, strict=True):
-                some = write if len(at) == len(places) else write.at(at)
-                side.take(layer, name.split(".")[-1], some)
+        module, block, change = one.module.blocks[layer], Writes(), None
+        streams = (forward.trace[f"{stack}.{layer}.{at}"] for at in ("resid_pre", "resid_post"))
+        before, after = (stream[forward.row, places] for stream in streams)
+        changes, is_own = _edits(forward, stack, layer), layer == one.first
+        if module.mlp and is_plain_sum(module.self_residual) and not changes and not is_own:
+            change = after - before
+            for kind, *_ in attentions_of(module):
+                block[f"{stack}.{kind}"] = head_reads(forward, f"{stack}.{layer}.{kind}", places)
+        else:
+            writes = block_writes(forward, stack, layer, places)
+            for part, write in writes.attentions.items():
+                block[part] = write
+                if _edits(forward, part, layer, edits.AblateAttention):
+                    block[part] = SublayerWrite(write.residual, write.stream, write.out)
+            if writes.mlp:
+                block["mlp"] = writes.mlp
+            patched = [edit.head for edit in _edits(forward, stack, layer, edits.Patch)]
+            if None in patched or _edits(forward, stack, layer, edits.Steer):
+                block["intervention"] = SublayerWrite(SUM, after, after - writes.after)
+            block = dict([*block.items()][: 1 if is_own else None])
+        for side, at in zip(sides, of_sides, strict=True):
+            side.take(layer, block, at, change)
     for side in sides:
         side.finish()
+
+
+def _edits(forward: ForwardPass, part: str, layer: int, *kinds: type) -> list[Any]:
+    """The interventions in a layer of these kinds, or of all; `part` may be a stack."""
+    of_part = (edit for edit in forward.edits if edit.part.startswith(part))
+    of_layer = (edit for edit in of_part if getattr(edit, "layer", None) == layer)
+    return [edit for edit in of_layer if isinstance(edit, kinds or object)]
 
 
 def strongest_sources(side: Sequence[Source], most: int) -> list[Source]:
@@ -387,8 +434,8 @@ def sources_in_words(
     """
 
     def named(one: Source) -> str:
-        kind, _, number = one.name.partition(" ")
-        name = f"feed-forward layer {number}" if kind == "mlp" else f"the {one.name}"
+        name = re.sub(r" (\d+)$", r" of layer \1", f"the {one.name}")
+        name = name.replace("the mlp of", "feed-forward")
         if one.part:
             name = f"head {one.name} from {named_at(columns(one.part), one.read)}"
         return f"{name} {'lowers' if one.value < 0 else 'raises'} it by {three(abs(one.value))}"

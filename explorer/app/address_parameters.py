@@ -258,8 +258,8 @@ _on(
     option("lines_from", "Lines from", "a text whose lines are searched"),
 )
 _on(
-    "overview logit_lens",
-    option("shown_pass", "Pass", "before or after the interventions", "both, on Overview after"),
+    "overview logit_lens query_key",
+    option("shown_pass", "Pass", "before or after the interventions", "after, on Logit lens both"),
 )
 _on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
 _on(
@@ -336,7 +336,7 @@ _on(
     place("learn_size", "Size", "a size of the vocabulary", "the middle one"),
 )
 _on(
-    "overview logit_lens interventions compare circuits",
+    "overview logit_lens interventions compare circuits query_key",
     replace(
         state("edits", "the interventions as text"),
         label="Interventions",

@@ -14,8 +14,8 @@ widgets.opening(
     "A query attends most to the key with which its dot product is largest; see what wrote both.",
 )
 context = page_context()
-at, forward = context.choice, context.forward
-pair, view = draw_query_key(context)
+at = context.choice
+pair, view, forward = draw_query_key(context)
 lines = sources_code if view in WHY else product_code
 widgets.closing(
     context,

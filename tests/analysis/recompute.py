@@ -1,7 +1,7 @@
 """The oracle: every stage from the stages before it, by its formula written out in float64.
 
 Nothing of the model's code for these steps is used, only its weights: a second Transformer that
-the first is compared with. Only the concatenated heads are made by `head_outs`, and the stretching
+the first is compared with. Only the concatenated heads are made by `head_reads`, and the stretching
 of rotations for longer texts is the model's own. Rotary frequencies and the buckets of distances
 are in float32, as published, or far angles and the bounds of the buckets would be others.
 Shapes: t tokens, n keys, w width of one head, d width of the model.
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explorer.analysis.forward_pass.pass_values import ALL, PassValues, Some, relative_error
 from explorer.analysis.forward_pass.stage import Stage
-from explorer.analysis.residual_writes import head_outs, positions_of
+from explorer.analysis.residual_writes import head_reads, positions_of
 from models import TransformerConfig
 from models.normalization import LayerNorm, RMSNorm
 from models.positional import PositionalEncoding
@@ -197,7 +197,7 @@ def _bias(one: Again) -> Tensor:
 def _concat(one: Again) -> Tensor:
     """Every head's outputs from its own weights and values, side by side."""
     places = torch.arange(len(one.values[one.stage.reads[0]]))[one.rows]
-    heads = head_outs(one.values.forward, one.stage.name.removesuffix(".concat"), places)
+    heads = head_reads(one.values.forward, one.stage.name.removesuffix(".concat"), places).heads
     return torch.cat(list(heads.double()), -1)
 
 

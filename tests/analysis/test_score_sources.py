@@ -20,12 +20,16 @@ from explorer.analysis.score_sources import (
     sources_in_words,
 )
 from explorer.catalog import opened_model
+from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.interventions import edits
 from explorer.text import Token
 from models import trace
 from models.trace import CHEAP_SITES
-from tests.analysis.conftest import read
+from tests.analysis.conftest import TEXT, opened_of, read
+from tests.analysis.kinds_of_model import KINDS_OF_MODEL
 from tests.closeness import assert_close_to as close
+from tests.inference.test_edited_pass import SOMETHING
 from tests.parity.cases import CASES
 from tests.parity.families import AllInDouble, open_pair
 from tests.source import ROOT
@@ -72,6 +76,63 @@ def test_directions_and_biases_add_up_to_the_score(found: ForwardPass) -> None:
             vector = side.reading.of(side.stream_read())[None]
             unbiased.append(vector if side.rotate is None else side.rotate(vector[None])[0])
         close(values.sum(), found.config.scale * (unbiased[0] * unbiased[1]).sum())
+
+
+D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
+OTHER = "the red dog runs le chien"
+CHANGES: list[edits.Intervention] = [
+    *(*SOMETHING, edits.AblateHead(D, 0, 1, "mean"), edits.AblateAttention(C, 0)),
+    *(
+        edits.AblateAttention(E, 0, "mean"),
+        edits.AblateNeuron(E, 0, 3),
+        edits.AblateMlp(E, 0, "mean"),
+        edits.MaskCell(E, 0, 2, 1, False),
+    ),
+    *(edits.Patch(part, 0, head, 1, OTHER) for part in (D, E) for head in (None, 1)),
+    edits.ReplaceByProgram(E, 0, 1, (("first", 1.0),)),
+]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["the rest is a source", "all made again"])
+def test_the_sources_of_every_intervention_add_up(
+    again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    """Also where the feed-forward layer is not what the heads leave of the stream's change."""
+    if again:
+        monkeypatch.setattr("explorer.analysis.score_sources.is_plain_sum", lambda _: False)
+    monkeypatch.setitem(KINDS_OF_MODEL["both"], "n_layers", 2)
+    opened = opened_of(tmp_path, "both")
+    forward = run_text(opened, TEXT)
+    for made in [*[(edit,) for edit in CHANGES], tuple(CHANGES[:-1])]:
+        with subtests.test(edits=made):
+            edited = run_edited(opened, forward, made)
+            assert edited.applied == made
+            for part in forward.parts:
+                at = part.name, part.layers - 1, 0, len(forward.rows(part.name)) - 1
+                visible = edited.forward.mask(*at[:2])[-1].nonzero()
+                sources = score_sources(edited.forward, *at, int(visible[0]))
+                assert error_of(sources) <= 1e-10
+                scores = edited.forward.scores(*at[:3])
+                assert sources.score == pytest.approx(float(scores[-1, visible[0]]))
+
+
+def test_what_an_intervention_replaced_is_named(tmp_path: Path) -> None:
+    opened = opened_of(tmp_path, "decoder")
+    forward = run_text(opened, TEXT)
+    program = edits.ReplaceByProgram(D, 1, 0, (("first", 1.0),))
+    for edit, name in (
+        (edits.AblateHead(D, 0, 1), "edited head 0.1"),
+        (edits.AblateAttention(D, 0), "self-attention 0"),
+        (edits.AblateMlp(D, 0), "mlp 0"),
+        (edits.Steer(D, 0, None, 2.0, (TEXT, OTHER)), "intervention 0"),
+        (edits.Patch(D, 0, None, 5, OTHER), "intervention 0"),
+    ):
+        edited = run_edited(opened, forward, (edit,)).forward
+        sources = score_sources(edited, D, 1, 0, 5, 2)
+        (value,) = (one.value for one in sources.queries if one.name == name)
+        assert (abs(value) < 1e-12) == ("intervention" not in name), name
+    with pytest.raises(SourcesError, match="Programs replace the map of this head"):
+        score_sources(run_edited(opened, forward, (program,)).forward, D, 1, 0, 5, 2)
 
 
 def test_in_single_precision_too() -> None:

@@ -23,7 +23,7 @@ from explorer.analysis.forward_pass.equation import Equation
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.stage import Stage, StageCell
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.analysis.residual_writes import head_outs, positions_of
+from explorer.analysis.residual_writes import head_reads, positions_of
 from explorer.catalog.attention_parts import site
 from explorer.catalog.pass_budget import PassShape, SteppingTap, room_for
 from explorer.inference.forward_pass import ForwardPass
@@ -263,7 +263,7 @@ class PassValues:
         if stage.kind == "concat":
             places = torch.arange(len(self[stage.reads[0]]))[rows]
             at = site(stage.part, stage.layer or 0)
-            return torch.cat(list(head_outs(self.forward, at, places, torch.float64)), -1)
+            return torch.cat(list(head_reads(self.forward, at, places, torch.float64).heads), -1)
         if not stage.site or stage.kind in ("masked", "logits"):
             return self._computed_value(stage, torch.float64, rows, columns)
         for name, near in self.stages.items():  # the values of the pass, before float64 begins

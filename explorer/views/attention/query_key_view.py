@@ -29,6 +29,7 @@ from explorer.text.token_labels import label_at
 from explorer.text.visible_text import in_quotes
 from explorer.views.attention.score_sources_view import draw_sources
 from explorer.views.shared import pass_position, pinned, tables, widgets
+from explorer.views.shared.edit_history import AFTER, BEFORE, draw_active
 from explorer.views.shared.pinned import PinnedCell
 from models import TransformerConfig
 
@@ -47,8 +48,8 @@ KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
 LIST = {"width": 190}
 
 
-def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
-    """Draw the page for the chosen head; returns the chosen pair of tokens and the view."""
+def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass]:
+    """Draw the page for the chosen head; returns the chosen tokens, the view and its pass."""
     at, forward, words = context.choice, context.forward, context.part.words
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
@@ -61,6 +62,11 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
         label = _label("Key", words.column)
         key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
         view = one_of("pair_view", VIEWS, as_list=True, label_visibility="collapsed", width=130)
+    if view in WHY:
+        edited, which = draw_active(context, (AFTER, BEFORE))
+        forward = edited.forward if which == AFTER else forward
+        rows, columns = forward.rows(at.part), forward.columns(at.part)
+        context = context.with_pass(forward)
     pair = query_key_pair(forward, *here, query, key)
     names = in_quotes(label_at(rows, query)), in_quotes(label_at(columns, key))
     sentence = pair_sentence(pair, words.cell, *names)
@@ -75,7 +81,7 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str]:
     elif view == DISTANCES:
         _draw_distance(context, pair)
     widgets.notes(forward.notes)
-    return pair, view
+    return pair, view, forward
 
 
 def _draw_products(context: PageContext, pair: QueryKeyPair) -> None:

@@ -43,7 +43,7 @@ from explorer.text.number_format import signed, three
 from explorer.text.token_labels import label_at, named_at
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.shared import pinned, widgets
-from explorer.views.shared.edit_history import current_history, link_with_edit
+from explorer.views.shared.edit_history import link_with_edit
 from explorer.views.shared.measurement import measurement
 from explorer.views.shared.pinned import PinnedCell
 from explorer.views.shared.tables import table
@@ -356,8 +356,6 @@ def _about(sources: ScoreSources) -> str:
         "The scale of every norm is frozen at its value in this pass, so the sources of each side "
         "sum to the score."
     )
-    if current_history().active:
-        text += " Interventions do not apply here: these are the sources of the pass without them."
     if sources.cap is not None:
         text += f" The score is the one before the cap of ± {three(sources.cap)}."
     sums = "The sum of the sources, against the score of the pass"
