@@ -139,7 +139,7 @@ def test_after_x_y_and_z_the_letter_before_comes_again() -> None:
     texts = [*map(TASKS["backcopy"].tokenizer.decode, batch.labels.tolist())]
     copies = [text[at - 1 : at + 2] for text in texts for at in range(1, 31) if text[at] in "xyz"]
     assert len(copies) > 150
-    assert all(before == after for before, _, after in copies)
+    assert all(copy[0] == copy[2] for copy in copies)
     assert not [text for text in texts if text[0] in "xyz"]
 
 
