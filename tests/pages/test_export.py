@@ -19,6 +19,7 @@ from explorer.app.session import SESSION_KEY
 from explorer.catalog.available_models import list_models
 from explorer.charts.figure_data import Figure, FigureData, is_table
 from explorer.components.mounting import PageView, PageViews
+from explorer.export import print_figure
 from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps
@@ -67,6 +68,7 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
         in_files.append(drawn)
         return []
 
+    monkeypatch.setattr(print_figure, "DOTS_PER_INCH", 30)  # tests/export prints with all dots
     monkeypatch.setattr(export_panel, "_choose_figure", keep_figures)
     monkeypatch.setattr(export_panel, "file_formats", keep_views)
     seen: set[str] = set()
