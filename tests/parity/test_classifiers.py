@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers as hf
 
-from explorer.catalog import ModelError
+from explorer.catalog import ModelError, opened_model
 from explorer.catalog.opened_model import OpenModel
 from explorer.export.published_folder import to_folder
 from explorer.inference.answers import answer_of
@@ -89,8 +89,13 @@ def changes(classes: int, *, thorough: bool) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("classes", [1, 2, 3])
-def test_settings_of_labels_are_read_alike(classes: int, thorough: bool, tmp_path: Path) -> None:
+def test_settings_of_labels_are_read_alike(
+    classes: int, thorough: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of folders that differ in their configs alone, so they share one tokenizer."""
     base = reference_bert(tmp_path / "base", head="SequenceClassification", num_labels=classes)
+    tokenizer = open_folder(base).tokenizer
+    monkeypatch.setattr(opened_model, "tokenizer_of", lambda _: tokenizer)
     plain = json.loads((base / "config.json").read_text("utf-8"))
     outcomes: Counter[str] = Counter()
     first = {key: several[0] for key, several in values_of(classes).items()}
