@@ -18,7 +18,6 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.testing.v1 import local_script_runner
-from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from tests import budget, checking
 from tests.browser import chromium
@@ -29,21 +28,9 @@ checking.install()
 
 # Every AppTest would search all installed packages for components, though they do not change.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
-# It would also compile the page in each run, hash messages that nobody is sent again, and look
-# every millisecond whether it has ended.
+# It would also compile the page in each run, and hash messages that nobody is sent again.
 local_script_runner.ScriptCache = cache(ScriptCache)
 script_run_context.populate_hash_if_needed = lambda message: None
-
-_look_for_the_end = local_script_runner.require_widgets_deltas
-
-
-def _wait_for_the_end(runner: LocalScriptRunner, timeout: float = 3) -> None:
-    assert (thread := runner._script_thread)
-    thread.join(timeout)
-    _look_for_the_end(runner, 0 if thread.is_alive() else timeout)
-
-
-local_script_runner.require_widgets_deltas = _wait_for_the_end
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 

@@ -403,10 +403,7 @@ def tiny_run(
 
 
 def trained_run(root: Path, **settings: Any) -> "Run":
-    """One that is at its end: snapshots 0, 1, 2, 3, 5, 7, 10 and 12, where nothing else is said.
-
-    Each is trained once in a process; another is a copy with the spec of its own.
-    """
+    """At its end, with snapshots 0, 1, 2, 3, 5, 7, 10 and 12; the second of a process is a copy."""
     run = tiny_run(root, **settings)
     trained, _ = _trained(json.dumps(settings, sort_keys=True))
     shutil.copytree(trained, run.folder, dirs_exist_ok=True, ignore=lambda *_: ["spec.json"])

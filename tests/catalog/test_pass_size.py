@@ -45,11 +45,9 @@ WITHIN = 2.5
 def most_held(run: Callable[[], object]) -> int:
     """The most bytes that the tensors made meanwhile have held at once."""
     gc.disable()  # what earlier tests left would count as freed meanwhile
-    try:
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-            run()
-    finally:
-        gc.enable()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+        run()
+    gc.enable()
     assert watched.profiler is not None
     events = [e for e in watched.profiler.kineto_results.events() if e.name() == "[memory]"]
     now = most = 0
