@@ -29,8 +29,8 @@ checking.install()
 # Every AppTest would search all installed packages for components, though they do not change.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 # It would also compile the page in each run, and hash messages that nobody is sent again.
-local_script_runner.ScriptCache = cache(ScriptCache)
-script_run_context.populate_hash_if_needed = lambda message: None
+local_script_runner.ScriptCache = cache(ScriptCache)  # type: ignore[assignment, misc]
+script_run_context.populate_hash_if_needed = lambda msg: None
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 
