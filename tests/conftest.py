@@ -15,6 +15,9 @@ import torch
 from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.testing.v1 import local_script_runner
 
 from tests import budget, checking
 from tests.browser import chromium
@@ -25,6 +28,9 @@ checking.install()
 
 # Every AppTest would search all installed packages for components, though they do not change.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+# It would also compile the page in each run, and hash messages that nobody is sent again.
+local_script_runner.ScriptCache = cache(ScriptCache)  # type: ignore[assignment, misc]
+script_run_context.populate_hash_if_needed = lambda msg: None
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 

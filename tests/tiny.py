@@ -5,10 +5,13 @@ Only `models` and the texts are imported here; what fewer tests need is imported
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -192,16 +195,9 @@ def export_gpt2(folder: Path) -> None:
     """SMALL as a GPT-2 in a published folder, which the reference library is not asked for."""
     from models.loading.export import export_checkpoint
 
-    config = SMALL.replace(
-        positions="learned",
-        activation="gelu-tanh",
-        head_bias=False,
-        tie_embeddings=True,
-        scale_embedding=False,
-        pad_id=None,
-        bos_id=1,
-        generation=GenerationConfig.ending_with(1),
-    )
+    ids: Any = {"pad_id": None, "bos_id": 1, "generation": GenerationConfig.ending_with(1)}
+    has: Any = {"head_bias": False, "tie_embeddings": True, "scale_embedding": False}
+    config = SMALL.replace(positions="learned", activation="gelu-tanh", **ids, **has)
     export_checkpoint(folder, shaken(config, torch.float32))
 
 
@@ -211,22 +207,10 @@ def million_positions(folder: Path) -> "OpenModel":
     from models.loading.export import export_checkpoint
     from tests.text.published import hostile_tokenizers
 
-    llama = TransformerConfig(
-        vocab_size=4,
-        d_model=16,
-        n_layers=2,
-        n_heads=2,
-        d_ff=16,
-        positions="rotary",
-        pairs="halves",
-        norm="rms",
-        activation="silu",
-        gated=True,
-        bias=False,
-        qkv_bias=False,
-        scale_embedding=False,
-        max_len=1_000_000,
-    )
+    kinds: Any = {"positions": "rotary", "pairs": "halves", "norm": "rms", "activation": "silu"}
+    has: Any = {"gated": True, "bias": False, "qkv_bias": False, "scale_embedding": False}
+    sizes: Any = {"vocab_size": 4, "d_model": 16, "n_layers": 2, "n_heads": 2, "d_ff": 16}
+    llama = TransformerConfig(**sizes, **kinds, **has, max_len=1_000_000)
     ninety = hostile_tokenizers.replace({"String": "a"}, " b" * 90)
     tokenizer = hostile_tokenizers.words(normalizer=ninety)
     export_checkpoint(folder, Transformer(llama), tokenizer)
@@ -400,12 +384,21 @@ def tiny_run(
 
 
 def trained_run(root: Path, **settings: Any) -> "Run":
-    """One that is at its end: snapshots 0, 1, 2, 3, 5, 7, 10 and 12, where nothing else is said."""
+    """At its end, with snapshots 0, 1, 2, 3, 5, 7, 10 and 12; the second of a process is a copy."""
+    run = tiny_run(root, **settings)
+    trained, _ = _trained(json.dumps(settings, sort_keys=True))
+    shutil.copytree(trained, run.folder, dirs_exist_ok=True, ignore=lambda *_: ["spec.json"])
+    return run
+
+
+@cache
+def _trained(settings: str) -> tuple[Path, TemporaryDirectory[str]]:
     from explorer.runs.worker import train_to_end
 
-    run = tiny_run(root, **settings)
-    assert train_to_end(run.folder) == "done"
-    return run
+    root = TemporaryDirectory()
+    folder = tiny_run(Path(root.name), **json.loads(settings)).folder
+    assert train_to_end(folder) == "done"
+    return folder, root
 
 
 def labelled_table(labels: tuple[str, ...] = ("good", "bad")) -> str:

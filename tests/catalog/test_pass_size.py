@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -44,16 +45,16 @@ WITHIN = 2.5
 
 def most_held(run: Callable[[], object]) -> int:
     """The most bytes that the tensors made meanwhile have held at once."""
-    gc.collect()  # what earlier tests left would count as freed meanwhile
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-        run()
+    gc.disable()  # what earlier tests left would count as freed meanwhile
+    try:
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+            run()
+    finally:
+        gc.enable()
     assert watched.profiler is not None
     events = [e for e in watched.profiler.kineto_results.events() if e.name() == "[memory]"]
-    now = most = 0
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        now += event.nbytes()
-        most = max(most, now)
-    return most
+    sizes = (event.nbytes() for event in sorted(events, key=lambda event: event.start_ns()))
+    return max(accumulate(sizes, initial=0))
 
 
 def peak(model: Transformer, inputs: Sequence[Tensor], **how: Any) -> int:
@@ -163,7 +164,6 @@ def test_a_gradient_takes_what_is_said(kind: str, positions: str, oddity: str, t
     """As the museum does for the gradients at the embeddings: all that was computed is kept."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
     model, given = Transformer(config).eval().requires_grad_(False), inputs(config, 1, tokens)
-
     asked: Any = {"of": torch.sum, "sites": ("*.embed",), "read_at": LAST}
     most = most_held(lambda: gradients(model, *given, **asked))
     assert most <= pass_size(config, shape_of(config, given, LAST)).peak <= 2 * WITHIN * most

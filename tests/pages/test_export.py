@@ -35,7 +35,7 @@ STUDENT = "I am a student"
 COMPARED = "experiments/compare"
 """The page names its main figure after both sides."""
 NUMBERS, PRINTED = ("csv", "json", "npz"), ("png", "svg", "pdf")
-"""Of every figure, and of one of each kind and unit."""
+"""Of every figure; and of one of each kind, while one of each unit has one of these in turn."""
 ONE_STACK = {"model": "letters"}
 SOMETHING = {
     "Rollout": ONE_STACK,
@@ -67,10 +67,11 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
         in_files.append(drawn)
         return []
 
+    monkeypatch.setattr("explorer.export.print_figure.DOTS_PER_INCH", 30)  # 300 in tests/export
     monkeypatch.setattr(export_panel, "_choose_figure", keep_figures)
     monkeypatch.setattr(export_panel, "file_formats", keep_views)
     seen: set[str] = set()
-    printed: set[tuple[type, str, bool]] = set()
+    printed: dict[tuple[type, bool], set[str]] = {}
     for (path, asked), part in zip(every_view(), cycle(ATTENTION), strict=False):
         view = next(iter(asked.values()), path)
         with subtests.test(path=path, asked=asked):
@@ -107,15 +108,15 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
             assert not is_table(figures[0]) or all(map(is_table, figures)), "a picture comes first"
             names = *(model.name for model in list_models()), *TASKS, STUDENT
             starts = tuple(f"{name} · " for name in names)
-            matrices = [figure for figure in whole if isinstance(figure, FigureData)]
-            untitled = [each.title for each in matrices if not each.title.startswith(starts)]
-            assert not untitled or path == POSITIONS
+            maps = [figure.title for figure in whole if isinstance(figure, FigureData)]
+            assert path == POSITIONS or all(title.startswith(starts) for title in maps), maps
             for place, figure in enumerate(figures):
                 every = {ending: make for _, ending, make in formats(figure, drawn)}
                 endings = [*NUMBERS, *([] if place else ["html"])]
-                kind = type(figure), figure.unit, is_table(figure)
-                endings += [] if kind in printed else PRINTED
-                printed.add(kind)
+                units = printed.setdefault((type(figure), is_table(figure)), set())
+                in_turn = PRINTED[len(units) % 3 :][: 1 if units else 3]
+                endings += in_turn if figure.unit not in units else ()
+                units.add(figure.unit)
                 read(figure, {ending: every[ending]() for ending in endings})
     assert seen >= {"flow_edges", "positions_3d", "beside_0"}
 
@@ -132,10 +133,9 @@ def opened_page(path: str, opened: Sequence[str], address: dict[str, str]) -> Ap
 
 def on_screen(at: AppTest) -> tuple[set[str], int]:
     """The keys of all views but players and titles, and how many charts there are beside them."""
-    keys = {str(key) for key in views(at)}
+    ids = {str(key) for key in views(at)}
     charts = len(at.get("vega_lite_chart")) + len(at.get("plotly_chart"))
-    left_out = ("-choice", "-ask", "_steps", "_title")
-    return {key for key in keys if not key.endswith(left_out)}, charts
+    return {key for key in ids if not key.endswith(("-choice", "-ask", "_steps", "_title"))}, charts
 
 
 @cache
@@ -173,12 +173,12 @@ def test_the_list_of_figures_leaves_out_what_all_begin_with() -> None:
 
 def read(figure: Figure, files: dict[str, bytes]) -> None:
     """The library of each kind of file opens it."""
-    if "png" in files:
-        Image.open(io.BytesIO(files["png"])).verify()
-        assert ElementTree.fromstring(files["svg"]).tag.endswith("}svg")
-        assert len(PdfReader(io.BytesIO(files["pdf"])).pages) == 1
-    if "html" in files:
-        assert b"Content-Security-Policy" in files["html"]
+    png, svg, pdf, html = map(files.get, (*PRINTED, "html"))
+    if png is not None:
+        Image.open(io.BytesIO(png)).verify()
+    assert svg is None or ElementTree.fromstring(svg).tag.endswith("}svg")
+    assert pdf is None or len(PdfReader(io.BytesIO(pdf)).pages) == 1
+    assert html is None or b"Content-Security-Policy" in html
     assert len([*csv.reader(io.StringIO(files["csv"].decode("utf-8-sig")))]) > 1
     assert json.loads(files["json"])["title"] == figure.title
     with np.load(io.BytesIO(files["npz"]), allow_pickle=False) as found:

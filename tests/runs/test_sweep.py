@@ -70,7 +70,7 @@ def test_runs_from_a_trained_model_differ_in_how_it_is_trained() -> None:
 
 def test_the_races_that_are_ready_can_be_run_and_differ_by_one_setting() -> None:
     for race in RACES:
-        specs, names = race.specs, what_differs(race.specs)
+        names = what_differs(specs := race.specs)
         assert limits.SWEEP_RUNS.public >= len(specs) == (len(race.twins) or 2)
         assert bool(race.twins) or all("," not in name for name in names), race.title
     assert [name.replace("no ", "") for name in names] == ["sink logit, gated attention"] * 3

@@ -1,6 +1,5 @@
 """What tests of drawn pages start from."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,18 +9,10 @@ from tests.tiny import trained_run
 from tests.views.fake_cluster import FakeCluster
 
 
-@pytest.fixture(scope="session")
-def twelve_steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a run: snapshots 0, 1, 2, 3, 5, 7, 10 and 12. Each test has a copy of its own."""
-    return trained_run(tmp_path_factory.mktemp("runs")).folder
-
-
 @pytest.fixture
-def run(
-    at_the_machine: None, tmp_path: Path, twelve_steps: Path, monkeypatch: pytest.MonkeyPatch
-) -> Run:
+def run(at_the_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    return Run(shutil.copytree(twelve_steps, tmp_path / twelve_steps.name))
+    return trained_run(tmp_path)
 
 
 @pytest.fixture

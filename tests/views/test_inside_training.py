@@ -1,7 +1,6 @@
 """The page Inside training without a browser: whose run it shows, and that its numbers are true."""
 
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +38,8 @@ def runs(
 
 
 @pytest.fixture
-def trained(runs: Path, twelve_steps: Path) -> Run:
-    return Run(shutil.copytree(twelve_steps, runs / twelve_steps.name))
+def trained(runs: Path) -> Run:
+    return trained_run(runs)
 
 
 def loss_at(made: Run, step: int) -> float:
