@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from explorer.system.atomic_files import check_room
+from explorer.system.atomic_files import bytes_of, check_room
 
 if TYPE_CHECKING:
     import httpx2  # the server starts without it
@@ -284,22 +284,13 @@ def _run_pip(
                 with suppress(subprocess.TimeoutExpired):
                     pip.wait(WATCH_EVERY)
                     break
-                watch(_bytes_in(Path(scratch)))
+                watch(bytes_of(scratch))
         finally:
             pip.kill()
             pip.wait()
         output.seek(0)
         errors.seek(0)
         return subprocess.CompletedProcess(pip.args, pip.returncode, output.read(), errors.read())
-
-
-def _bytes_in(folder: Path) -> int:
-    total = 0
-    for place, _, files in os.walk(folder):
-        for name in files:
-            with suppress(OSError):  # it was moved meanwhile
-                total += (Path(place) / name).stat().st_size
-    return total
 
 
 def _refusal(requirement: str, errors: str) -> str:

@@ -3,7 +3,6 @@
 Each function returns the sentence for the person who is refused, or None.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -15,7 +14,7 @@ from explorer.catalog.run_index import HOST, RunFolder, RunListing, index_of
 from explorer.runs.run_size import trained_parameters
 from explorer.runs.spec import RunSpec
 from explorer.system import limits
-from explorer.system.atomic_files import fits
+from explorer.system.atomic_files import bytes_of, fits
 from explorer.system.running_time import RunningTime
 
 DAY = 24 * 3600
@@ -113,20 +112,6 @@ def last_written(root: Path, run: RunFolder) -> Path:
     """The file that every event of a run writes, or where it has none the one written first."""
     status = root / run.name / "status.json"
     return status if status.exists() else status.with_name("spec.json")
-
-
-def bytes_of(folder: Path | str) -> int:
-    """The bytes of the files in a folder and its subfolders; a file that vanishes has none.
-
-    A file with several names counts once.
-    """
-    sizes = dict[int, int]()
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                status = os.lstat(os.path.join(place, name))
-                sizes[status.st_ino] = status.st_size
-    return sum(sizes.values())
 
 
 @lru_cache(maxsize=16)

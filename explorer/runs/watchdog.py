@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from explorer.runs.quotas import bytes_of, disk_fault
+from explorer.runs.quotas import disk_fault
 from explorer.runs.run import Run
 from explorer.system import limits, operating_system
+from explorer.system.atomic_files import bytes_of
 from explorer.system.pace import Pace
 
 NO_MEMORY = re.compile(r"(can't allocate|cannot allocate|not enough) memory|bad_alloc", re.I)

@@ -122,6 +122,20 @@ def fits(folder: Path, size: int) -> bool:
     return size + limits.DISK_LEFT.most <= shutil.disk_usage(there).free
 
 
+def bytes_of(folder: Path | str) -> int:
+    """The bytes of the files in a folder and its subfolders; a file that vanishes has none.
+
+    A file with several names counts once.
+    """
+    sizes = dict[int, int]()
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                status = os.lstat(os.path.join(place, name))
+                sizes[status.st_ino] = status.st_size
+    return sum(sizes.values())
+
+
 def check_room(folder: Path, size: int) -> None:
     """OSError (ENOSPC) unless it has."""
     if not fits(folder, size):

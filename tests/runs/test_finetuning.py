@@ -14,12 +14,12 @@ from explorer.catalog.folders import RUN_KEY
 from explorer.catalog.opened_model import OpenModel
 from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
 from explorer.runs.finetuning import PARENT, finetune_spec, task_for
-from explorer.runs.quotas import bytes_of
 from explorer.runs.retraining import at_step_0, largest_difference, train_on
 from explorer.runs.run import open_folder
 from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
+from explorer.system.atomic_files import bytes_of
 from explorer.text import TextError
 from models import load_checkpoint
 from models.loading.checkpoint import CheckpointError

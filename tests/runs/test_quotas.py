@@ -20,14 +20,14 @@ from explorer.runs import cluster as cluster_module
 from explorer.runs import watchdog
 from explorer.runs.cluster import Cluster
 from explorer.runs.deleting import set_aside_of, sweep
-from explorer.runs.quotas import bytes_of, closing_bytes, keeping_fault
+from explorer.runs.quotas import closing_bytes, keeping_fault
 from explorer.runs.run import Run, all_runs, create, restore
 from explorer.runs.spec import RunError
 from explorer.runs.sweep import notes_of
 from explorer.runs.watchdog import MAKING, MEASURING, STEP
 from explorer.runs.worker import train_to_end
 from explorer.system import atomic_files, limits
-from explorer.system.atomic_files import Lock
+from explorer.system.atomic_files import Lock, bytes_of
 from tests.served import ROOT, wait_until
 from tests.tiny import has_run_for_long, tiny_run, tiny_spec
 
