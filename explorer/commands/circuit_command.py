@@ -2,8 +2,8 @@
 
 import argparse
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from tqdm import tqdm
 
@@ -34,8 +34,6 @@ from explorer.commands.training_commands import read_bytes, write_out
 from explorer.system.limits import PAIRS, TABLE_BYTES
 from explorer.text.number_format import three
 
-Step = TypeVar("Step")
-
 EXACT_EDGES, COUNT = 40, 5
 NAMED = 5
 """Heads that the last lines name."""
@@ -43,7 +41,6 @@ SOURCES = "two texts (--clean and --corrupted), a table (--pairs) or a template 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--clean", metavar="TEXT", help="the text whose answer is explained")
     parser.add_argument("--corrupted", metavar="TEXT", help="another answer; best as many tokens")
     parser.add_argument("--answer", default="", metavar="TOKEN", help="by default the likeliest")
@@ -57,10 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", choices=[*METHODS], default=next(iter(METHODS)))
     exact = f"the number of strongest edges to patch too; {EXACT_EDGES} by default"
     parser.add_argument("--exact", type=int, default=EXACT_EDGES, metavar="K", help=exact)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
-def find_circuit(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
+def summary_lines(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     """Measure the question, write the finding, and yield the lines that summarize it.
 
     It costs as much as all views of the Circuits page together.
@@ -114,12 +110,12 @@ def _named(what: str, typed: str | None, names: Iterable[str]) -> str:
 
 def measure(opened: OpenModel, question: Question, method: str, count: int) -> CircuitMeasurement:
     """The whole measurement, with a progress bar for each part."""
-    pairs = question.pairs
+    pairs, bar = question.pairs, partial(tqdm, unit="step")
     parts_of_pairs = attributions(opened, question, METHODS[method])
-    scores = scores_of(opened, [*_bar(parts_of_pairs, len(pairs), "attribution")])
+    scores = scores_of(opened, [*bar(parts_of_pairs, "attribution", len(pairs))])
     exact = [0.0] * len(scores.wiring.columns)
     pieces = (piece for pair in pairs for piece in exact_writers(contrast_of(opened, pair)))
-    for some, lost in _bar(pieces, len(pairs) * pieces_of_writers(opened), "exact, parts"):
+    for some, lost in bar(pieces, "exact, parts", len(pairs) * pieces_of_writers(opened)):
         for column, value in zip(some, lost.tolist(), strict=True):
             exact[column] += value / len(pairs)
     if scores.edges is None:
@@ -128,15 +124,11 @@ def measure(opened: OpenModel, question: Question, method: str, count: int) -> C
     exact_edges = [0.0] * len(strongest)
     if strongest:
         parts = mean_over_pairs(opened, question, strongest)
-        for at, part in _bar(parts, len(strongest) * len(pairs), "exact, edges"):
+        for at, part in bar(parts, "exact, edges", len(strongest) * len(pairs)):
             exact_edges[at] += part
     circuits = nested_circuits(opened, question, scores)
-    points = [*_bar(circuits.curve(), len(sizes(len(scores.order))), "circuits")]
+    points = [*bar(circuits.curve(), "circuits", len(sizes(len(scores.order))))]
     return CircuitMeasurement(method, scores, exact, exact_edges, points, circuits.smallest(points))
-
-
-def _bar(steps: Iterable[Step], total: int, doing: str) -> Iterator[Step]:
-    return iter(tqdm(steps, total=total, desc=doing, unit="step"))
 
 
 def _summary(finding: Finding) -> Iterator[str]:

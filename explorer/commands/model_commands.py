@@ -43,17 +43,15 @@ def add_commands(commands: Any) -> None:
     adapter = "write the LoRA adapter of a run alone, as PEFT's files"
     out.add_argument("--adapter", action="store_true", help=adapter)
 
-    circuit = commands.add_parser("circuit", help="find the circuit behind an answer, as a file")
-    circuit.set_defaults(command=find_circuit)
-    circuit_command.add_arguments(circuit)
-
-    why = commands.add_parser("why", help="explain one attention score by its sources, as a file")
-    why.set_defaults(command=print_lines, lines=why_command.explain_score)
-    why_command.add_arguments(why)
-
-    programs = commands.add_parser("programs", help="describe all heads by programs, as a file")
-    programs.set_defaults(command=print_lines, lines=programs_command.describe_heads)
-    programs_command.add_arguments(programs)
+    circuit = "circuit", circuit_command, "find the circuit behind an answer"
+    why = "why", why_command, "explain one attention score by its sources"
+    programs = "programs", programs_command, "describe all heads by programs"
+    for name, module, about in (circuit, why, programs):
+        measure = commands.add_parser(name, help=f"{about}, as a file")
+        measure.set_defaults(command=print_lines, lines=module.summary_lines)
+        measure.add_argument("--model", type=Path, required=True, metavar="FOLDER")
+        module.add_arguments(measure)
+        measure.add_argument("--out", type=Path, required=True, metavar="FILE")
 
     more = commands.add_parser("get", help="download a pretrained model, or list those there are")
     more.set_defaults(command=get_model)
@@ -98,11 +96,6 @@ def export_model(args: argparse.Namespace) -> None:
     opened = open_folder(folder_named(args.model))
     family = published_folder.to_folder(opened, args.out)
     print(f"{args.out} is a {family} folder; {published_folder.what_opens(opened)}.")
-
-
-def find_circuit(args: argparse.Namespace) -> None:
-    for line in circuit_command.find_circuit(open_folder(args.model), args):
-        print(line)
 
 
 def print_lines(args: argparse.Namespace) -> None:

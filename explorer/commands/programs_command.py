@@ -21,17 +21,15 @@ BEST = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     lines = (
         f"a text; its first {head_programs.MOST_LINES} lines are read, and {LONGEST} tokens of each"
     )
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help=lines)
     own = "your own, such as 'key is capital and before query'; repeatable"
     parser.add_argument("--program", action="append", default=[], metavar="TEXT", help=own)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
-def describe_heads(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
+def summary_lines(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     """Measure all heads and the curve, write both, and yield the lines that summarize them.
 
     A number that does not exist is null in the file.

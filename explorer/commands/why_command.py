@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from explorer.analysis.score_sources import (
@@ -23,7 +22,6 @@ from explorer.text.visible_text import in_quotes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--text", required=True, metavar="TEXT")
     head = "the layer and the head, such as 23.0"
     parser.add_argument("--head", required=True, metavar="LAYER.HEAD", help=head)
@@ -36,10 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", type=int, metavar="N", help=other)
     plain = "the score itself, without a contrast"
     parser.add_argument("--plain", action="store_true", help=plain)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
-def explain_score(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
+def summary_lines(opened: OpenModel, args: argparse.Namespace) -> Iterator[str]:
     """Write the sources of the score, and yield the lines that summarize them."""
     forward = run_text(opened, args.text)
     part, layer, head = _head(forward, args)
