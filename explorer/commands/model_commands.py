@@ -43,12 +43,13 @@ def add_commands(commands: Any) -> None:
     adapter = "write the LoRA adapter of a run alone, as PEFT's files"
     out.add_argument("--adapter", action="store_true", help=adapter)
 
-    circuit = "circuit", circuit_command, "find the circuit behind an answer"
-    why = "why", why_command, "explain one attention score by its sources"
-    programs = "programs", programs_command, "describe all heads by programs"
-    for name, module, about in (circuit, why, programs):
+    circuit = "circuit", circuit_command, Path, "find the circuit behind an answer"
+    why = "why", why_command, folder_named, "explain one attention score by its sources"
+    programs = "programs", programs_command, folder_named, "describe all heads by programs"
+    for name, module, folder_of, about in (circuit, why, programs):
         measure = commands.add_parser(name, help=f"{about}, as a file")
-        measure.set_defaults(command=print_lines, lines=module.summary_lines)
+        lines = module.summary_lines
+        measure.set_defaults(command=print_lines, lines=lines, folder_of=folder_of)
         measure.add_argument("--model", type=Path, required=True, metavar="FOLDER")
         module.add_arguments(measure)
         measure.add_argument("--out", type=Path, required=True, metavar="FILE")
@@ -99,7 +100,7 @@ def export_model(args: argparse.Namespace) -> None:
 
 
 def print_lines(args: argparse.Namespace) -> None:
-    for line in args.lines(open_folder(folder_named(str(args.model))), args):
+    for line in args.lines(open_folder(args.folder_of(str(args.model))), args):
         print(line)
 
 
