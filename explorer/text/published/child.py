@@ -155,7 +155,11 @@ def _limit(to_read: int) -> None:
     """Limit this process to the memory that reading a file of this size can need."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as order:
         order.write("1000")  # when memory runs out, the system ends this process, not the app
-    used = _memory()
+    try:
+        with open("/proc/self/statm", "rb") as pages:
+            used = int(pages.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        used = 1_000_000_000  # a guess where the system does not say
     for what, most in (
         (resource.RLIMIT_AS, used + min(ROOM + ROOM_PER_BYTE * to_read, MOST_ROOM)),
         (resource.RLIMIT_CORE, 0),
@@ -164,15 +168,6 @@ def _limit(to_read: int) -> None:
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
-
-
-def _memory() -> int:
-    """Address space in use; a guess where the system does not say."""
-    try:
-        with open("/proc/self/statm", "rb") as pages:
-            return int(pages.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        return 1_000_000_000
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The tokenizer of a published folder, as the app uses it: a child process does all the work."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -10,7 +11,7 @@ from typing import Any
 from explorer.text.checked_text import MAX_CHARACTERS, TextError, checked
 from explorer.text.published.engine import steps_from_json
 from explorer.text.published.process import CHILDREN, ChildError
-from explorer.text.published.tokenizer_files import TokenizerFiles, copy_files, find_tokenizer
+from explorer.text.published.tokenizer_files import TokenizerFiles, find_tokenizer, open_files
 from explorer.text.token import BOS, EOS, PAD, AnyTokenizer, Token, TokenizerStep
 
 READING_SECONDS = 0.9
@@ -55,7 +56,10 @@ class PublishedTokenizer(AnyTokenizer):
 
     def copy_to(self, folder: Path) -> None:
         """Write the files that it was read from; TextError where they have changed."""
-        copy_files(self._source, folder)
+        with open_files(self._source) as descriptors:
+            for name, number in descriptors.items():
+                with open(os.dup(number), "rb") as file:
+                    (folder / name).write_bytes(file.read())
 
     def id_of(self, entry: str) -> int:
         token_id = self._ask({"do": "id", "entry": checked(entry)})["id"]

@@ -169,14 +169,6 @@ def open_files(source: TokenizerFiles) -> Iterator[Mapping[str, int]]:
                 os.close(number)
 
 
-def copy_files(source: TokenizerFiles, to: Path) -> None:
-    """Write each of its files into this folder; TextError if one changed since it was found."""
-    with open_files(source) as descriptors:
-        for name, number in descriptors.items():
-            with open(os.dup(number), "rb") as file:
-                (to / name).write_bytes(file.read())
-
-
 def inside(folder: Path, name: str) -> Path:
     """The real path of a file. TextError when it is outside the folder of its model."""
     from models.loading.safe_files import regular_file

@@ -67,8 +67,9 @@ def draw_teacher_forcing(context: PageContext, row: DeltaGenerator) -> Script | 
 def draw_board(forcing: TeacherForcing, label: Callable[[int], str], key: str) -> None:
     """Draw both as a table, a column for each step."""
     title = "Teacher forcing and free running"
+    steps = range(len(forcing.targets))
     board(
-        _columns(forcing),
+        [Column(str(at + 1), "diverges" if at == forcing.diverges_at else "") for at in steps],
         _rows(forcing, label),
         key=key,
         title=title,
@@ -111,11 +112,6 @@ def _choose_target(context: PageContext, prompt: Prompt) -> list[int]:
     target = or_stop(lambda: target_ids(opened, prompt, target_text))
     widgets.notes(unknown_in(opened, target_text))
     return target
-
-
-def _columns(forcing: TeacherForcing) -> list[Column]:
-    steps = range(len(forcing.targets))
-    return [Column(str(at + 1), "diverges" if at == forcing.diverges_at else "") for at in steps]
 
 
 def _rows(forcing: TeacherForcing, label: Callable[[int], str]) -> list[Row]:

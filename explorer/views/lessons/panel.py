@@ -92,6 +92,8 @@ def _leave() -> None:
 def _data(lesson: Lesson, at: int) -> dict[str, object]:
     """What the browser needs to know about the lesson and its open step."""
     step = lesson.steps[at - 1]
+    lessons = [*lessons_of_reader().lessons.values()]
+    later = lessons[lessons.index(lesson) + 1 :]
     return {
         "name": lesson.name,
         "title": lesson.title,
@@ -109,15 +111,8 @@ def _data(lesson: Lesson, at: int) -> dict[str, object]:
         "done": dict(step.done),
         "shown": address_at(lesson, at, step.ends) if step.ends else "",
         "usual": _usual(),
-        "following": _following(lesson),
+        "following": {"title": later[0].title, "open": address_at(later[0], 1)} if later else None,
     }
-
-
-def _following(lesson: Lesson) -> dict[str, str] | None:
-    """The title of the next lesson and where it begins; None after the last one."""
-    lessons = [*lessons_of_reader().lessons.values()]
-    later = lessons[lessons.index(lesson) + 1 :]
-    return {"title": later[0].title, "open": address_at(later[0], 1)} if later else None
 
 
 def _usual() -> dict[str, str]:
