@@ -147,8 +147,7 @@ def wiring_of(config: TransformerConfig) -> Wiring:
                 "scores."
             )
     wiring = plain_wiring(config)
-    if not EDGES.allows(wiring.edges):
-        raise WiringError(EDGES.refusal(wiring.edges))
+    EDGES.check(wiring.edges, WiringError)
     return wiring
 
 

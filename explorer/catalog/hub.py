@@ -82,8 +82,7 @@ def plan_download(hub_id: str) -> HubPlan:
     its own errors where the hub cannot be reached.
     """
     plan = _plan(hub_id)
-    if not limits.DOWNLOAD_BYTES.allows(plan.size):
-        raise ModelError(limits.DOWNLOAD_BYTES.refusal(plan.size))
+    limits.DOWNLOAD_BYTES.check(plan.size, ModelError)
     return plan
 
 

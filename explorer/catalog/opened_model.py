@@ -122,8 +122,7 @@ def _size(folder: Path) -> int:
 
 def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
     size = _size(folder)
-    if not MODEL_BYTES.allows(size):
-        raise ModelError(MODEL_BYTES.refusal(size))
+    MODEL_BYTES.check(size, ModelError)
     try:
         with MEMORY.spend(size), SteppingOperations():
             checkpoint = load_checkpoint(folder)

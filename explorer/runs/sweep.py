@@ -106,8 +106,7 @@ def grid(
         )
     values = {name: tuple(dict.fromkeys(several)) for name, several in values.items() if several}
     count = math.prod(len(several) for several in values.values())
-    if not limits.SWEEP_RUNS.allows(count):
-        raise RunError(limits.SWEEP_RUNS.refusal(count))
+    limits.SWEEP_RUNS.check(count, RunError)
     combinations = [
         {**(settings or {}), **dict(zip(values, combination, strict=True))}
         for combination in itertools.product(*values.values())

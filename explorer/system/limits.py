@@ -46,6 +46,11 @@ class Limit:
     def allows(self, amount: float) -> bool:
         return amount <= self.most
 
+    def check(self, amount: float, refused: type[Exception]) -> None:
+        """Raise this kind of error, with the sentence for the person, if the amount exceeds it."""
+        if not self.allows(amount):
+            raise refused(self.refusal(amount))
+
     def refusal(self, amount: float | None = None, most: float | None = None) -> str:
         """The sentence for the person who exceeds it with this amount.
 

@@ -35,8 +35,7 @@ class TextError(ValueError):
 def checked(text: str, most: int | Limit = MAX_CHARACTERS) -> str:
     """The same text, once it is known to be short enough and to be valid Unicode."""
     if isinstance(most, Limit):
-        if not most.allows(len(text)):
-            raise TextError(most.refusal(len(text)))
+        most.check(len(text), TextError)
     elif len(text) > most:
         raise TextError(
             f"The text has {len(text):,} characters; the limit is {most:,}. Shorten it."
@@ -116,9 +115,7 @@ def lines_in(text: str) -> tuple[str, ...]:
     lines = [*dict.fromkeys(row for row in rows if row)]
     if not lines:
         raise TextError("There is no line to read yet: type or upload a text.")
-    if not LINES.allows(len(lines)):
-        raise TextError(LINES.refusal(len(lines)))
+    LINES.check(len(lines), TextError)
     longest = max(map(len, lines))
-    if not LINE_CHARACTERS.allows(longest):
-        raise TextError(LINE_CHARACTERS.refusal(longest))
+    LINE_CHARACTERS.check(longest, TextError)
     return tuple(checked(line, LINE_CHARACTERS) for line in lines)

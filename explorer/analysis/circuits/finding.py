@@ -173,8 +173,7 @@ class Finding(PlainData):
 
 def finding_from(data: bytes) -> Finding:
     """The finding in a file. FindingError where it cannot be opened."""
-    if not FINDING_BYTES.allows(len(data)):
-        raise FindingError(FINDING_BYTES.refusal(len(data)))
+    FINDING_BYTES.check(len(data), FindingError)
     damaged = "This finding is damaged and cannot be opened."
     try:
         values = parse_json(data.decode("utf-8-sig"))

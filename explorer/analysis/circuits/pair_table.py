@@ -20,8 +20,7 @@ def pairs_of_csv(data: bytes) -> dict[int, TextPair]:
     The first row may name the columns, in any order. Otherwise the columns are those of
     `TextPair`, and the answers may be left out.
     """
-    if not TABLE_BYTES.allows(len(data)):
-        raise PairError(TABLE_BYTES.refusal(len(data)))
+    TABLE_BYTES.check(len(data), PairError)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -37,8 +36,7 @@ def pairs_of_csv(data: bytes) -> dict[int, TextPair]:
             pairs[line] = _pair(line, cells, columns)
     if not pairs:
         raise PairError("There is no pair in this table: a row has a clean and a corrupted text.")
-    if not PAIRS.allows(len(pairs)):
-        raise PairError(PAIRS.refusal(len(pairs)))
+    PAIRS.check(len(pairs), PairError)
     return pairs
 
 

@@ -102,8 +102,7 @@ def _ask(context: PageContext) -> tuple[Question, Finding | None] | None:
         finding = _open_finding(opened)
         if finding is None:
             return None
-        if not PAIRS.allows(len(finding.pairs)):
-            raise PairError(PAIRS.refusal(len(finding.pairs)))
+        PAIRS.check(len(finding.pairs), PairError)
         pairs: Mapping[str, TextPair] = _numbered(pair.texts for pair in finding.pairs)
         metric = finding.metric
     else:
