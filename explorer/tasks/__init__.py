@@ -4,14 +4,13 @@
 `task_of(name, text, tokenizer)` does either.
 """
 
-from explorer.tasks.task import CustomTask, Measurement, Task, pattern_of, pattern_score
+from explorer.tasks.task import CustomTask, Task, pattern_of, pattern_score
 from explorer.tasks.task_list import CUSTOM_TASKS, TASKS, stored_tokenizer, task_of, text_for
 
 __all__ = [
     "CUSTOM_TASKS",
     "TASKS",
     "CustomTask",
-    "Measurement",
     "Task",
     "pattern_of",
     "pattern_score",
