@@ -16,9 +16,9 @@ from models.file_text import parse_json
 
 @dataclass(frozen=True)
 class MetricsRow:
-    """The metrics of one step; `value` is set if held-out data was measured too.
+    """The metrics of one step and the training time in seconds up to there.
 
-    `seconds` is the training time so far; runs of earlier versions do not have it.
+    `value` is set if held-out data was measured too.
     """
 
     step: int

@@ -72,11 +72,6 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
         with place:
             _draw(sinks, axis, "value", "weight on first token", f"{key}_sinks", steps, height)
         st.caption(SINKS)
-    has_no_seconds = [
-        name for name, rows in by_name.items() if any(row.seconds is None for row in rows)
-    ]
-    if axis == "Seconds" and has_no_seconds:
-        st.caption(f"Not drawn, as earlier versions recorded no seconds: {_list(has_no_seconds)}.")
 
 
 def _sinks(run: Run) -> list[MetricsRow]:
