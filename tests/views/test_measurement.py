@@ -64,9 +64,9 @@ def test_what_a_view_is_opened_for_starts_at_once_until_it_is_stopped(
     assert ask(1) == [1]
     assert ask(2, 11 * QUICK) is None
     started["test"] = opened.name, (("at once", 3),)
-    measurement._stop("test")
-    assert ask(3) is None
-    assert ask(4) == [4]
+    for _ in "double click".split():
+        measurement._stop("test")
+    assert (ask(3), ask(4)) == (None, [4])
 
 
 def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

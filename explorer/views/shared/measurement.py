@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class StartedMeasurements(dict[str, Hashable]):
-    """By the name of a measurement, the key for which it was started, and "stopped" before it."""
+    """By the name of a measurement the key it was started for, and by "stopped …" that stopped."""
 
 
 def measurement(
@@ -67,7 +67,7 @@ def measurements(
         return None
     rest = cost * missing // len(keys)
     whole, started = (opened.name, tuple(keys)), state_of(StartedMeasurements)
-    if at_once and cost <= AT_ONCE and started.get(name) != ("stopped", whole):
+    if at_once and cost <= AT_ONCE and started.get(f"stopped {name}") != whole:
         _start(name, whole)
     if not is_started(name, whole, cost, f"{doing}:", rest):
         if missing < len(keys):
@@ -120,4 +120,4 @@ def _start(name: str, key: Hashable) -> None:
 
 def _stop(name: str) -> None:
     started = state_of(StartedMeasurements)
-    started[name] = "stopped", started.get(name)
+    started[f"stopped {name}"] = started.pop(name, started.get(f"stopped {name}"))
