@@ -48,10 +48,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A trained run of each of two tasks, one of which has a text."""
     root, text = tmp_path_factory.mktemp("whole"), labelled_table()
     task, tiny = task_of("sentences", text), tiny_spec("reverse")
-    sizes = {name: getattr(tiny.model, name) for name in ("d_model", "n_heads", "d_ff")}
-    spec = replace(tiny, task=task.name, model=task.model.replace(**sizes, n_layers=1))
-    run = create(root, spec, text)
-    assert train_to_end(run.folder) == "done"
+    sizes = {name: getattr(tiny.model, name) for name in ("d_model", "n_heads", "d_ff", "n_layers")}
+    spec = replace(tiny, task=task.name, model=task.model.replace(**sizes, sink_logit=True))
+    assert train_to_end((run := create(root, spec, text)).folder) == "done"
     return {"sentences": run.folder, "reverse": trained_run(root).folder}
 
 
@@ -65,6 +64,7 @@ def test_another_task_or_a_cut_text_is_one_sentence(whole: dict[str, Path], tmp_
             assert "does not read the task" in apps.said(at), (page, file)
     damage(run / "text", run, "a folder")  # what the form compares itself with
     apps.page("training/training", run=run.name)
+    apps.page("training/runs", runs=["sentences-9", "sentences-4"])  # both have sinks to draw
 
 
 @grid("name, file, how, view", ("sentences", "reverse"), FILES, HOW, VIEWS, pairs=False)

@@ -3,7 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,8 @@ import streamlit as st
 
 from explorer.analysis.attention_sinks import SINK_WEIGHT
 from explorer.app.controls import expander
+from explorer.app.throttle import turn
+from explorer.catalog import ModelError
 from explorer.catalog.parameters import count_parameters
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.run_charts import aligned, overlaid_curves, parallel_runs
@@ -19,7 +23,9 @@ from explorer.components.chart import chart, plotly_chart
 from explorer.runs.metrics import MetricsRow
 from explorer.runs.run import Run
 from explorer.runs.run_differences import settings_of, what_differs
-from explorer.runs.spec import RunSpec
+from explorer.runs.spec import RunError, RunSpec
+from explorer.system.cooperative import interruptible
+from explorer.text.checked_text import ForwardPassError, TextError
 from explorer.text.visible_text import literal
 from explorer.views.runs.run_rows import RunRow, rows_of
 from explorer.views.shared.training_snapshots import identity_of
@@ -64,8 +70,7 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
         if len([*filter(None, measures)]) > 1:
             st.caption(f"Different held-out metrics have no common axis: {_list(measures)}.")
         else:
-            measure = next(iter(measures), "") or "held out"
-            title = f"{measure}, held out" if measure != "held out" else measure
+            title = f"{next(iter(measures), '')}, held out".removeprefix(", ")
             _draw(by_name, axis, "value", title, f"{key}_held_out", steps, height)
     for place in more:
         sinks = {name: _sinks(run) for name, run in runs.items()}
@@ -75,9 +80,13 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
 
 
 def _sinks(run: Run) -> list[MetricsRow]:
-    """The rows of a run with its largest sink weight at each snapshot as their value."""
-    text, snapshots = visible_task(run).example, run.snapshots()
-    sinks = {step: largest_sink(*identity_of(folder), text) for step, folder in snapshots}
+    """The rows of a run with its largest sink weight at each readable snapshot as their value."""
+    sinks = dict[int, float]()
+    with turn(), suppress(TextError, RunError):
+        text = visible_task(run).example
+        for step, folder in interruptible(run.snapshots()):
+            with suppress(ModelError, ForwardPassError):
+                sinks[step] = largest_sink(*identity_of(folder), text)
     return [replace(row, value=sinks.get(row.step)) for row in metrics_of(run).rows]
 
 
@@ -94,13 +103,10 @@ def _draw(
 
     The axis has room for all steps of the longest run that trains, so that nothing moves.
     """
-    places = {
-        name: [(getattr(row, CURVE_AXES[axis]), getattr(row, number)) for row in rows]
-        for name, rows in by_name.items()
-    }
+    place = attrgetter(CURVE_AXES[axis], number)
     curves = {
-        name: [(float(x), float(y)) for x, y in points if None not in (x, y)]
-        for name, points in places.items()
+        name: [(float(x), float(y)) for x, y in map(place, rows) if None not in (x, y)]
+        for name, rows in by_name.items()
     }
     is_stepped = number == "value"
     table = aligned(curves, "last" if is_stepped else "mean")

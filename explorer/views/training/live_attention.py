@@ -313,14 +313,10 @@ def _scores(
 
 
 @lru_cache(maxsize=2_000)
-def largest_sink(folder: Path, stamp: Stamp, text: str) -> float | None:
+def largest_sink(folder: Path, stamp: Stamp, text: str) -> float:
     """That of a head of the first stack, with the weights whose files have this `stamp`."""
-    try:
-        forward = _run(folder, open_folder(folder), text).forward
-    except ModelError:
-        return None
-    weights = None if forward is None else sink_weights(forward, forward.parts[0].name)
-    return None if weights is None else float(weights.nan_to_num().max())
+    (forward,) = run_batch_uncached(open_folder(folder), (text,))
+    return float(sink_weights(forward, forward.parts[0].name).nan_to_num().max())
 
 
 def draw_newest(run: Run, key: str, heading: str) -> None:
