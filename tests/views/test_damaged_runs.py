@@ -50,7 +50,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     task, tiny = task_of("sentences", text), tiny_spec("reverse")
     sizes = {name: getattr(tiny.model, name) for name in ("d_model", "n_heads", "d_ff", "n_layers")}
     spec = replace(tiny, task=task.name, model=task.model.replace(**sizes, sink_logit=True))
-    assert train_to_end((run := create(root, spec, text)).folder) == "done"
+    run = create(root, spec, text)
+    assert train_to_end(run.folder) == "done"
     return {"sentences": run.folder, "reverse": trained_run(root).folder}
 
 
