@@ -448,7 +448,7 @@ def sources_in_words(
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
     query, key = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
-    return (
-        f"{start}. Its largest sources: in the query, {query}; in the key, {key}. Each side sums "
-        "to the score."
-    )
+    bias = sources.position_bias
+    added = "" if bias is None else f", with the position bias of {three(bias)},"
+    words = f"{start}. Its largest sources: in the query, {query}; in the key, {key}."
+    return f"{words} Each side{added} sums to the score."

@@ -61,6 +61,8 @@ def every_contrast(found: ForwardPass) -> list[ScoreSources]:
 def test_the_sources_add_up_to_the_score(found: ForwardPass) -> None:
     for sources in every_contrast(found):
         assert error_of(sources) <= 1e-10
+        is_named = "with the position bias of" in sources_in_words(sources, found.columns)
+        assert is_named == (sources.position_bias is not None)
 
 
 def test_directions_and_biases_add_up_to_the_score(found: ForwardPass) -> None:
@@ -118,8 +120,7 @@ def test_the_sources_of_every_intervention_add_up(
 
 def test_what_an_intervention_replaced_is_named(tmp_path: Path) -> None:
     opened = opened_of(tmp_path, "decoder")
-    forward = run_text(opened, TEXT)
-    program = edits.ReplaceByProgram(D, 1, 0, (("first", 1.0),))
+    forward, program = run_text(opened, TEXT), edits.ReplaceByProgram(D, 1, 0, (("first", 1.0),))
     for edit, name in (
         (edits.AblateHead(D, 0, 1), "edited head 0.1"),
         (edits.AblateAttention(D, 0), "self-attention 0"),
@@ -335,8 +336,7 @@ def test_what_has_no_sources_says_why(tmp_path: Path) -> None:
         with pytest.raises(SourcesError, match=why):
             score_sources(found, *at, key, against)
     alone = score_sources(found, *at[:3], 0, 0)
-    assert alone.others == 0
-    assert alone.contrast == alone.score
+    assert (alone.others, alone.contrast) == (0, alone.score)
     assert sources_in_words(alone, found.columns).startswith("The score is ")
     found.trace.values["decoder.1.self_attn.q"][:] = torch.nan
     with pytest.raises(SourcesError, match="not finite"):
