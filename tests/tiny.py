@@ -388,6 +388,8 @@ def trained_run(root: Path, **settings: Any) -> "Run":
     run = tiny_run(root, **settings)
     trained, _ = _trained(json.dumps(settings, sort_keys=True))
     shutil.copytree(trained, run.folder, dirs_exist_ok=True, ignore=lambda *_: ["spec.json"])
+    for record in run.folder.rglob("run.json"):
+        record.write_text(record.read_text().replace(trained.name, run.name))
     return run
 
 

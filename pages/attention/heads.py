@@ -38,7 +38,7 @@ SIDES = {
 ACROSS = "in cross-attention the keys are another text's"
 ONE_STACK = "rollout and flow follow the residual stream of one stack"
 ONLY = {
-    "Programs": (1, "programs read a text that is there as a whole"),
+    "Programs": (1, "programs describe the stack that reads your text"),
     "Sinks": (2, ACROSS),
     "Rollout": (2, ONE_STACK),
     "Flow": (2, ONE_STACK),

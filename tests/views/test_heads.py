@@ -35,13 +35,13 @@ page = partial(apps.page, "attention/heads")
         ("Rollout", "rollout", "rollout and flow follow the residual stream of one stack"),
         ("Flow", "flow", "rollout and flow follow the residual stream of one stack"),
         ("Sinks", "sinks", "in cross-attention the keys are another text's"),
-        ("Programs", "program_overlaps", "programs read a text that is there as a whole"),
+        ("Programs", "program_overlaps", "programs describe the stack that reads your text"),
     ],
 )
 def test_where_a_view_is_of_other_attention_it_shows_that(side: str, key: str, why: str) -> None:
     """The choice stays, until the reader chooses."""
     at = page(side=side, model="translation", part="Cross", head="1")
-    sentence = f"Encoder self-attention is shown: {why}. Choose:"
+    sentence = f"Encoder self-attention is shown: {why}. Show:"
     assert sentence in said(at)
     assert key in views(at)
     assert at.session_state["part"] == "decoder.cross_attn"

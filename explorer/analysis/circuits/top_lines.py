@@ -216,7 +216,7 @@ def _examples(opened: OpenModel) -> str:
 
 SUFFIX = ".safetensors"
 LAYOUT = 1
-"""A new version has every text measured again."""
+"""A new layout has every text measured again."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,7 +132,7 @@ def moves(
 
 
 def cell_of_edge(picture: CircuitMap, edge: Edge, head: CircuitNode) -> tuple[int, ...]:
-    """The query and key, one where this edge is strongest, by which its head brings most."""
+    """The query and key of the head's largest move, one of them where this edge is strongest."""
     at = int(picture.positions[picture.edges.index(edge)].abs().nan_to_num(0).argmax())
     side = "key" if head == edge.target and edge.reads in ("k", "v") else "query"
     where = head.layer, head.head, at

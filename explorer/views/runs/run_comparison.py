@@ -81,7 +81,7 @@ def draw_curves(rows: Sequence[RunRow], axis: str, key: str, height: int | str =
 
 def _sinks(run: Run) -> list[MetricsRow]:
     """The rows of a run with its largest sink weight at each readable snapshot as their value."""
-    sinks = dict[int, float]()
+    sinks = dict[int, float | None]()
     with turn(), suppress(TextError, RunError):
         text = visible_task(run).example
         for step, folder in interruptible(run.snapshots()):

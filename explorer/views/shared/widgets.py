@@ -108,7 +108,7 @@ def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageC
     if context.part in fitting:
         return context
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{part.words.name} is shown: {why}. Choose:", width="content")
+        st.markdown(f"{part.words.name} is shown: {why}. Show:", width="content")
         for one in fitting:
             put, args = widget_state.put, ("part", one.name)
             st.button(one.title, key=f"follow_{one.title}", on_click=put, args=args)

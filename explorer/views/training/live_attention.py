@@ -313,10 +313,11 @@ def _scores(
 
 
 @lru_cache(maxsize=2_000)
-def largest_sink(folder: Path, stamp: Stamp, text: str) -> float:
-    """That of a head of the first stack, with the weights whose files have this `stamp`."""
+def largest_sink(folder: Path, stamp: Stamp, text: str) -> float | None:
+    """The largest sink weight of the first stack's heads, by the weights with this `stamp`."""
     (forward,) = run_batch_uncached(open_folder(folder), (text,))
-    return float(sink_weights(forward, forward.parts[0].name).nan_to_num().max())
+    weights = sink_weights(forward, forward.parts[0].name)
+    return float(weights.nan_to_num(-1).max()) if weights.isfinite().any() else None
 
 
 def draw_newest(run: Run, key: str, heading: str) -> None:
