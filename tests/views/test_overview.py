@@ -61,6 +61,7 @@ def test_a_link_repeats_what_is_held() -> None:
 
 def test_the_edge_is_the_chosen_head_s_pinned_cell() -> None:
     at = page(text=TEXT, part="Cross", head="1", pinned="q1k2")
+    assert not any(header(at)["appends"]), "its answers are no part of the text"
     parts = ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
     assert [part for stack in header(at)["stacks"] for part in stack["parts"]] == parts
     assert choice(at)[6:] == [2, 0, 1, 2, 1]
@@ -151,25 +152,13 @@ def test_anything_else_that_is_told_changes_nothing() -> None:
         told([*right[:at], odd, *right[at + 1 :]])
 
 
-def test_every_kind_of_model_has_its_picture() -> None:
-    for model, stacks, answers in [
-        ("translation", ["encoder", "decoder"], True),
-        ("letters", ["decoder"], True),
-        ("reverse", ["encoder"], True),
-        ("reviews", ["encoder"], True),
-    ]:
-        at = page(model)
-        assert [stack["name"] for stack in header(at)["stacks"]] == stacks
-        assert header(at)["hasAnswers"] is answers
-        assert any(header(at)["appends"]) == (model == "letters")
-        assert header(at)["hasLens"] is (model != "reviews")
-        assert {"pass_map", "start_head"} <= views(at)
-
-
 def test_a_class_is_one_answer_and_is_read_from_what_is_pooled() -> None:
     at = page("reviews")
     (answer,) = header(at)["answers"]
     assert header(at)["count"] == 1
+    assert header(at)["hasAnswers"]
+    assert not any(header(at)["appends"])
+    assert header(at)["hasLens"] is False
     assert header(at)["behind"] == "Class probabilities"
     assert {label for label, _ in answer[2]} == {"negative", "positive"}
     assert sum(p for _, p in answer[2]) == pytest.approx(1)
@@ -179,6 +168,8 @@ def test_what_comes_behind_are_all_answers_and_the_lens_of_every_layer() -> None
     """Once the browser asks for them, in a run that draws nothing else."""
     at = page("letters")
     asked, (known,) = header(at), header(at)["answers"]
+    assert any(asked["appends"])
+    assert asked["hasLens"] is True
     assert not any("late" in str(each.key) for each in at.get("bidi_component"))
     put_state(at, **{"pass_map-ask": {"asks": "another"}})
     assert not any("late" in str(each.key) for each in at.get("bidi_component"))
