@@ -8,6 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis.embedding_space import principal_axes
 from explorer.catalog import opened_model
 from explorer.text.number_format import percent
 from tests import apps
@@ -33,10 +34,7 @@ def column(at: AppTest, name: str) -> list[Any]:
 
 def test_the_caption_says_how_much_the_axes_hold() -> None:
     opened = opened_model.open_model("letters")
-    table = opened.model.last_stack.embedding.weight
-    unit = torch.nn.functional.normalize(table.double(), dim=-1)
-    squares = torch.linalg.svdvals(unit - unit.mean(0)) ** 2
-    held = percent(float(squares[:2].sum() / squares.sum()))
+    held = percent(sum(principal_axes(opened.model.last_stack.embedding.weight).shares[:2]))
     assert f"They hold {held} of the variance" in said(page("letters"))
 
 
