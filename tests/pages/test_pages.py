@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from explorer.analysis.map_summary import summary_of
 from explorer.catalog import opened_model
 from explorer.catalog.opened_model import open_model
 from explorer.inference import forward_pass
@@ -13,7 +14,6 @@ from explorer.inference.forward_pass import run_text
 from explorer.inference.results_cache import forget
 from explorer.tasks import TASKS, pattern_score
 from explorer.text.number_format import three
-from explorer.text.token_labels import named_at
 from tests import apps
 from tests.apps import said, views
 from tests.grids import grid
@@ -175,14 +175,12 @@ def test_what_is_said_of_a_map_is_computed_from_it(shipped_models: None) -> None
     for model, text in (("reverse", "zorpblik"), ("translation", "zorp blik fnord")):
         at = apps.page("overview/overview", model=model, text=text, part="Cross")
         assert TASKS[model].expectation not in said(at), "it may not be so on this text"
-        forward = run_text(open_model(model), text)
-        here = [int(at.session_state[name]) for name in ("layer", "head")]
-        weights = forward.weights("decoder.cross_attn", *here).double()
-        key = named_at(forward.source, int(weights.argmax()) % weights.shape[-1])
-        largest = f"{key}: {three(float(weights.max()))}, the largest"
-        assert f"attends to {largest} weight" in said(at)
-        share = three(100 * float(weights[:, 0].mean()))
-        assert f"the first key, gets {share} % of the weight of the {len(weights)} rows" in said(at)
+        forward, part = run_text(open_model(model), text), "decoder.cross_attn"
+        layer, head = (int(at.session_state[name]) for name in ("layer", "head"))
+        weights, allowed = forward.weights(part, layer, head), forward.mask(part, layer)
+        rows, columns = forward.rows(part), forward.columns(part)
+        words = forward.part(part).words.cell
+        assert summary_of(weights, allowed, rows, columns, words) in said(at)
     assert "so read as <unk>: “zorp”, “blik”, “fnord”." in said(at)
 
 
