@@ -1,4 +1,4 @@
-"""Positions put to the test: order, length and the doubled exponent, on real passes."""
+"""Positions put to the test: order and length, on real passes."""
 
 from collections.abc import Callable
 from itertools import product
@@ -10,7 +10,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.position_schemes import right_and_doubled
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
@@ -43,15 +42,6 @@ def make(tmp_path: Path) -> Make:
         return opened, forward_pass.run_text(opened, "the black cat sleeps le chat")
 
     return pass_of
-
-
-def test_the_numbers_of_the_document_give_the_doubled_exponent_away() -> None:
-    right, wrong = right_and_doubled(512, 60, 5)
-    assert [f"{value:.4f}" for value in right.first] == ["0.8415", "0.5403", "0.8219", "0.5697"]
-    assert [f"{value:.4f}" for value in wrong.first] == ["0.8415", "0.5697", "0.8020", "0.6234"]
-    assert (right.still, wrong.still) == (102, 307)
-    assert f"{wrong.spread:.2f}" == "1.36"
-    assert right.spread < 1e-12
 
 
 def test_a_twin_shares_its_weights_and_passes_as_a_model_built_that_way(make: Make) -> None:
