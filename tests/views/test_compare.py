@@ -1,15 +1,11 @@
 """The Compare page without a browser: what stands on the other side, and what is said of both."""
 
-import io
 from pathlib import Path
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.weight_change import rank_of_change, weight_changes
-from explorer.app.session import SESSION_KEY
-from explorer.components.mounting import PageViews
 from explorer.inference import results_cache
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
@@ -18,11 +14,11 @@ from explorer.text import character_tokenizer
 from explorer.text.token import DECODER
 from explorer.views.compare import changed_weights
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
-from explorer.views.shared import export_panel, measurement
+from explorer.views.shared import measurement
 from tests import apps
 from tests.apps import exported, said, views
 from tests.tiny import save_model, trained_run
-from tests.views.drawing import press, put_state, sent, titles
+from tests.views.drawing import press, sent, titles
 
 ALIKE = "Jensen–Shannon divergence of their rows: 0 bits"
 SECOND_HEAD = AblateHead("decoder.self_attn", 0, 1)
@@ -100,20 +96,9 @@ def test_the_other_model_reads_the_text(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_difference_is_exported_with_its_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(MODEL, other_model="reviews", text="the dog")
-    formats = export_panel.file_formats
     figure = exported(at, monkeypatch)
     assert figure.rows == figure.columns == ("<s>/<cls>", "the", "␣dog")
     assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
-    drawn = at.session_state[SESSION_KEY].state(PageViews).drawn
-    files = {ending: make() for _, ending, make in formats(figure, [*drawn.values()])}
-    assert set(files) == {"png", "svg", "pdf", "csv", "json", "npz", "html"}
-    assert files["png"].startswith(b"\x89PNG")
-    for ending in ("svg", "csv", "json"):
-        assert "␣dog" in files[ending].decode(), ending
-    assert all(key in drawn for key in ("map_first", "map_second", "map_difference"))
-    with np.load(io.BytesIO(files["npz"])) as found:
-        assert found["rows"].tolist() == [*figure.rows]
-        assert np.array_equal(found["values"], figure.values.numpy())
 
 
 def test_long_ranks_wait_and_both_shapes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +143,6 @@ def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_difference_is_exported_with_both_places(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(layer="0", head="1", other_layer="1", other_head="3")
-    assert not at.get("download_button")
-    put_state(at, export=True)
-    assert len(at.get("download_button")) == 7
     figure = exported(at, monkeypatch)
     name = "letters · Decoder self-attention · Layer {}, head {}".format
     assert figure.title == f"{name(1, 3)} − {name(0, 1)}"
