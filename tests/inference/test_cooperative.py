@@ -100,11 +100,6 @@ class Work(Stays):
         assert self.begun == 1
 
 
-@pytest.fixture
-def letters(small_models: Path) -> OpenModel:
-    return opened_model.open_checkpoint(small_models / "letters", "letters")
-
-
 def test_one_makes_it(letters: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A result of a model, the model itself, and tokenizers that are trained."""
     work = Work()
