@@ -264,7 +264,7 @@ def test_clicks_while_a_run_goes_on_do_not_pile_up(monkeypatch: pytest.MonkeyPat
     assert len(waiting()) == 2_001, "Streamlit bounds them: the first lines of queue may go"
 
 
-def runs_behind_an_ended_one(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:
+def test_behind_what_is_not_sent_the_whole_page_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is run for a part when the run before has ended and is not all sent."""
     runs: list[RerunData] = []
     session = Mock(
@@ -275,11 +275,7 @@ def runs_behind_an_ended_one(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]
     session._create_scriptrunner = partial(AppSession._create_scriptrunner, session)
     asked = ClientState(fragment_id="part", page_script_hash="a", is_auto_rerun=True)
     AppSession.request_rerun(session, asked)
-    return runs
-
-
-def test_behind_what_is_not_sent_the_whole_page_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    (run,) = runs_behind_an_ended_one(monkeypatch)
+    (run,) = runs
     assert (run.fragment_id, run.is_auto_rerun, run.page_script_hash) == (None, False, "b")
 
 

@@ -7,7 +7,6 @@ import axe_playwright_python
 from playwright.sync_api import Page
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
-SERIOUS = ("serious", "critical")
 RULES = ("heading-order", "page-has-heading-one", "landmark-one-main", "html-has-lang", "region")
 """Of what is less than serious, what a page promises all the same."""
 FIND = """async rules => {

@@ -23,9 +23,8 @@ from tests.panels.view_checks import beams, before_after, drawn
 from tests.tiny import WORDS, save_forced_to_begin, save_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
-SOME, OTHERS = ("letters", "t5"), ("translation", "bert")
+SOME, FEW = ("letters", "t5"), ("translation", "bert")
 WRITING = ("translation", "letters", "gpt2", "t5")
-FEW = ("translation", "bert")
 masks = drawn(mask_both="mask", scores="scores", weights="weights")
 SCHEME, ORDER, LONGER = "input/positions", "Permutation", "Length extrapolation"
 SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
@@ -94,16 +93,16 @@ VIEWS: list[View] = [
     ("attention/query_key", {"edits": OF_MOST_KINDS, "layer": "1"}, checks.why, ("letters",)),
     ("attention/query_key", {"pair_view": "Products"}, checks.pair, (*SOME, "reverse")),
     ("attention/query_key", {"pair_view": "Value"}, checks.pair, ("bert",)),
-    ("forward_pass/logit_lens", {}, checks.lens, (*OTHERS, "reviews", "gpt2")),
+    ("forward_pass/logit_lens", {}, checks.lens, (*FEW, "reviews", "gpt2")),
     ("attention/masks", {"example": "Your sentence"}, masks, SOME),
-    ("attention/masks", {"example": "A padded batch"}, masks, OTHERS),
+    ("attention/masks", {"example": "A padded batch"}, masks, FEW),
     ("attention/masks", {"example": "I am a student"}, drawn(mask_both="mask"), ("letters",)),
-    ("attention/heads", {"side": "Finder"}, checks.finder, OTHERS),
+    ("attention/heads", {"side": "Finder"}, checks.finder, FEW),
     ("attention/heads", {"side": "Similarity"}, checks.similarity, SOME),
     ("attention/heads", {"side": "Map of heads"}, checks.heads_map, SOME),
     ("attention/heads", {"side": "Distribution"}, checks.deciles, ("letters", "reviews")),
     ("attention/heads", {"side": "Sinks"}, checks.sinks, ("letters", "reviews")),
-    ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), OTHERS),
+    ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), FEW),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
     ("attention/heads", {"side": "Attribution"}, drawn(attribution="shares"), (*SOME, "reviews")),
     ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, checks.stages, (*FEW, "t5")),
@@ -134,7 +133,7 @@ VIEWS: list[View] = [
     ("models/checkpoints", {"show": "Diagnostics"}, checks.doctor, FEW),
     *[
         ("attention/attention", {**look, "head": "1"}, drawn(attention_head="weights"), models)
-        for look, models in zip(ADJUSTED, (SOME, OTHERS) * 2, strict=True)
+        for look, models in zip(ADJUSTED, (SOME, FEW) * 2, strict=True)
     ],
     ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
     ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
@@ -160,13 +159,13 @@ VIEWS: list[View] = [
         )
         for way, name in each_once(ways, names)
     ),
-    ("experiments/compare", {"with": "Another head"}, checks.compared, OTHERS),
+    ("experiments/compare", {"with": "Another head"}, checks.compared, FEW),
     ("experiments/compare", {"with": "Another sentence"}, checks.compared, FEW),
     ("experiments/compare", {**OTHER_MODEL, "other_model": "reviews"}, checks.pooled, ("letters",)),
     ("experiments/compare", {**OTHER_MODEL, "other_model": "letters"}, checks.pooled, ("reviews",)),
     ("experiments/compare", OF_AN_ENCODER, checks.pooled, ("translation",)),
     ("experiments/interventions", {"look": "Every head"}, checks.every_head, SOME),
-    ("experiments/interventions", {"look": "Faithfulness"}, checks.faithful, OTHERS),
+    ("experiments/interventions", {"look": "Faithfulness"}, checks.faithful, FEW),
 ]
 STATE = {"training/training": {"reverse_steps": 4, "reverse_batch_size": 2}}
 

@@ -1,6 +1,5 @@
 """The training loop: what it writes and obeys, whatever the machine does; a resume is exact."""
 
-import dataclasses
 import errno
 import os
 import shutil
@@ -214,8 +213,8 @@ def test_another_workers_run_is_left_alone(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
     spec = tiny_spec()
-    without_text = dataclasses.replace(spec, task="characters")
-    few_words = dataclasses.replace(spec, model=spec.model.replace(vocab_size=8))
+    without_text = replace(spec, task="characters")
+    few_words = replace(spec, model=spec.model.replace(vocab_size=8))
     said = ("text of the run characters-1 is missing", "does not read the task reverse")
     for refused, sentence in zip((without_text, few_words), said, strict=True):
         run = create(tmp_path, refused)
