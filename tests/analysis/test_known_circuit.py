@@ -18,7 +18,7 @@ from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import strongest_edges
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.head_scores import standard_scores
-from explorer.analysis.wiring import Place, Wiring, wiring_of
+from explorer.analysis.wiring import Wiring, wiring_of
 from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 
@@ -78,13 +78,6 @@ def exact(name: str) -> Tensor:
     return total
 
 
-def ends(wiring: Wiring, scores: Tensor, among: Tensor) -> list[tuple[Place, Place]]:
-    """Writer and reader of the strongest of these edges, the strongest first."""
-    places = strongest_edges(scores, among).tolist()
-    both = [divmod(place, len(wiring.columns)) for place in places]
-    return [(wiring.columns[column], wiring.rows[row]) for row, column in both]
-
-
 def between_heads(wiring: Wiring) -> Tensor:
     rows = torch.tensor([place.kind == "head" for place in wiring.rows])
     columns = torch.tensor([place.kind == "head" for place in wiring.columns])
@@ -103,7 +96,9 @@ def test_the_strongest_edge_between_heads_is_the_k_composition_of_induction(name
     assert (induction[1] > 0.5).all()
     assert (induction[0] < 0.1).all()
     for scores in (estimates(name, STEPS), exact(name)):
-        writer, reader = ends(wiring, scores, between_heads(wiring))[0]
+        strongest = int(strongest_edges(scores, between_heads(wiring))[0])
+        row, column = divmod(strongest, len(wiring.columns))
+        writer, reader = wiring.columns[column], wiring.rows[row]
         assert (writer.layer, writer.head) == previous_token_head
         assert (reader.layer, reader.reads) == (1, "k")
         if name == "induction":  # with learned positions both have as high scores, up to 2 %

@@ -184,13 +184,10 @@ def walk(visitor: Visitor, lesson: Lesson) -> None:
     expect(row).to_contain_text("✓ done")
 
 
-def opens_smollm2(lesson: Lesson) -> bool:
-    return any(step.choices.get("model") == pretrained_models.FIRST for step in lesson.steps)
-
-
 LESSONS = {path.stem: read_file(path) for path in FILES}
 PARTS = 4
-OF_SMOLLM2 = [name for name, lesson in LESSONS.items() if opens_smollm2(lesson)]
+OPENED = {name: {step.choices.get("model") for step in LESSONS[name].steps} for name in LESSONS}
+OF_SMOLLM2 = [name for name in LESSONS if pretrained_models.FIRST in OPENED[name]]
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -121,10 +121,6 @@ def test_the_places_of_a_model_are_filled_to_the_last() -> None:
         assert stop_reason(opened, start, path[:-1]) == ""
 
 
-def nothing(_: float) -> None:
-    """Nobody waits here."""
-
-
 def tree(opened: OpenModel) -> Branches:
     """Branches behind branches, one of a single token, one that is a beginning of another."""
     known = opened.config.vocab_size
@@ -147,7 +143,7 @@ def test_chances_of_what_was_written_are_those_of_each_step() -> None:
         for at in range(len(found.nodes)):
             forget(opened)
             standing = continue_from(opened, text, found.path(at))
-            given = log_probabilities(opened, text, found, standing, at, nothing)
+            given = log_probabilities(opened, text, found, standing, at, lambda _: None)
             assert given == pytest.approx(expected, abs=1e-3)
 
 

@@ -239,15 +239,14 @@ def test_what_a_run_writes_is_read_by_its_account_alone(tmp_path: Path) -> None:
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
-def without_dropout(folder: Path, steps: int) -> Run:
-    """By SGD: Adam makes as much of a gradient that is zero but for rounding as of any other."""
-    spec = tiny_spec(steps=steps, batch_size=5, accumulation=2, optimizer="sgd", lr=0.1)
-    return create_in(folder, replace(spec, model=spec.model.replace(dropout=0.0)))
-
-
 def test_two_processes_make_the_updates_of_one_and_save_when_interrupted(tmp_path: Path) -> None:
-    """Shares of three and two texts, in parts, with another rate from the second update on."""
-    one, two = (without_dropout(tmp_path / name, 1_000_000) for name in ("one", "two"))
+    """Shares of three and two texts, in parts, with another rate from the second update on.
+
+    By SGD: Adam makes as much of a gradient that is zero but for rounding as of any other.
+    """
+    spec = tiny_spec(steps=1_000_000, batch_size=5, accumulation=2, optimizer="sgd", lr=0.1)
+    spec = replace(spec, model=spec.model.replace(dropout=0.0))
+    one, two = (create_in(tmp_path / name, spec) for name in ("one", "two"))
     for run in (one, two):
         run.command("step")
         assert train_to_end(run.folder) == "paused"
