@@ -12,11 +12,13 @@ from explorer.app.reader import owner
 from explorer.app.reader_store import OWN_LESSONS
 from explorer.app.session import state_of
 from explorer.app.typed_text import AroundLesson
+from explorer.catalog.pretrained_models import FIRST
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
 from explorer.lessons.lesson import FIRST_PAGE, Lesson, Predict
 from explorer.lessons.lesson_catalog import LessonCatalog, lesson_catalog
 from explorer.text.visible_text import literal_sentence
+from explorer.views.shared.download_offer import draw_offer
 
 LIST = "lessons"
 
@@ -68,6 +70,9 @@ def draw_lesson() -> None:
         lesson_strip(_data(lesson, at))
         with st.container(key="lesson_words", gap="small"):
             st.markdown(step.text)
+            context = current_context()
+            if context is not None and step.choices.get("model") == FIRST not in context.models:
+                draw_offer(context, "offer_of_lesson")
             if step.predict is not None:
                 _draw_predict(lesson.name, at, step.predict)
 

@@ -18,7 +18,7 @@ ONE_TASK = ("shipped", "run")
 LINE = "This small model learned one task. A pretrained one continues any sentence."
 
 
-def draw_offer(context: PageContext) -> None:
+def draw_offer(context: PageContext, key: str = "offer") -> None:
     """Offer the model unless it is already here, was named at the start, or may not be added.
 
     It opens when the download that this reader requested is done.
@@ -29,10 +29,10 @@ def draw_offer(context: PageContext) -> None:
     is_named = any(entry.origin == "named" for entry in context.models.values())
     if state.kind == "there" or not may_add() or (is_named and state.kind == "absent"):
         return
-    with st.container(key="offer"):
+    with st.container(key=key):
         if state.kind == "running":
             st.markdown(f"**{model.title}** opens here when the download is complete.")
-            draw_progress(model, "offer")
+            draw_progress(model, key)
             return
         with st.container(horizontal=True, vertical_alignment="center"):
             if context.entry.origin in ONE_TASK:
@@ -40,7 +40,7 @@ def draw_offer(context: PageContext) -> None:
             goes_on = f"{state.left / 1e6:,.0f} of " if state.left else ""
             st.button(
                 f"Get SmolLM2, a pretrained language model ({goes_on}{size_in_words(model)})",
-                key="get_offer",
+                key=f"get_{key}",
                 on_click=begin,
                 args=(model,),
                 type="primary",
