@@ -123,6 +123,7 @@ def open_demo(_tab: Visitor) -> Iterator[OpenDemo]:
 
     def arrive(name: str, show: str = "", more: str = "") -> Visitor:
         open_in(_tab, name, show, more)
+        _tab.settled()
         return _tab
 
     yield arrive
