@@ -96,7 +96,7 @@ class HeadPrograms:
 
     @property
     def in_words(self) -> str:
-        shares = " + ".join(f"{share:.0%} `{program}`" for program, share in self.mixture)
+        shares = mixture_words(self.mixture, "`")
         spread = "" if math.isnan(self.spread) else f" ± {three(self.spread)}"
         return f"{shares}, overlap {three(self.overlap)}{spread} on held-out lines"
 
@@ -305,6 +305,15 @@ def overlaps_of(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
         weights = passed.weights(site(lines.part.name, layer))[scored].float().transpose(0, 1)
         rows.append(overlap(weights * visible * seen, drawn, (1, 2, 3)))
     return torch.stack(rows)
+
+
+def same_as(opened: OpenModel, lines: ProgramLines, program: str, names: Sequence[str]) -> set[str]:
+    """The program, and those of these names that give the same map on the fitted lines."""
+    visible = visible_of(lines, recorded(opened, lines), 0)[: lines.fitted]
+    maps = maps_of([program, *names], lines.tokens[: lines.fitted], visible)
+    units = normalize(maps[:, visible.sum(-1) > 1].flatten(1))
+    likeness = (units[1:] @ units[0]).tolist()
+    return {program, *(name for name, of in zip(names, likeness, strict=True) if of > ALIKE)}
 
 
 def programs_of(opened: OpenModel) -> tuple[HeadPrograms, ...]:

@@ -63,9 +63,10 @@ def head_of_cell(weights: Tensor, allowed: Tensor, query: int, key: int) -> str:
         return ""
     layer, head = divmod(int(excess.argmax()), excess.shape[1])
     if excess[layer, head] <= 0:
-        return "No head raises the pinned cell above its other queries to the same key on average."
+        return "No head gives the pinned cell more than its other queries give that key on average."
     return (
-        f"Of {excess.numel():,} heads, head {head} of layer {layer} raises the pinned cell most: "
+        f"Of {excess.numel():,} heads, head {head} of layer {layer} gives the pinned cell most "
+        "beyond what its other queries give the same key: "
         f"{three(float(column[layer, head, query]))}, against {three(float(means[layer, head]))} "
-        "from its other queries to the same key on average."
+        "on average."
     )

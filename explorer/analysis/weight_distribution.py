@@ -106,7 +106,9 @@ def weight_deciles(
             cells = every[:, at[:, 0], at[:, 1]], places, every[0].numel() - len(at)
             layers.setdefault(layer, []).append(cells)
         report((line + 1) / len(lines))
-    of_layers = [_deciles(*zip(*of_lines, strict=True)) for of_lines in layers.values()]
+    of_layers = [
+        _deciles(*zip(*of_lines, strict=True)) for of_lines in interruptible(layers.values())
+    ]
     return WeightDeciles(*map(torch.stack, zip(*of_layers, strict=True)))
 
 

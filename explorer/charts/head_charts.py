@@ -19,7 +19,8 @@ from explorer.charts.vega_lite import (
 )
 from explorer.text.number_format import signed
 
-NAMED, OTHERS = 7, "other programs"
+NAMED, OTHERS, GREY = 6, "other programs", 5
+"""Programs with a colour, the others, and the place of their grey in the colours of the theme."""
 LEGEND = {"orient": "right", "labelLimit": 190, "symbolOpacity": 1, "symbolType": "square"}
 RING = "#d55e00"
 """An orange with enough contrast on the light and the dark page."""
@@ -90,20 +91,21 @@ def source_bars(
 def program_grid(heads: Rows, down: str, across: str) -> Spec:
     """A cell for each row, with a place `down` and `across`, a program, a mixture and an overlap.
 
-    The most frequent programs have a colour each; a smaller overlap is paler.
+    The most frequent programs have a colour each; a smaller overlap is fainter.
     """
     counts = Counter(row["program"] for row in heads)
     named = [program for program, _ in counts.most_common(NAMED)]
     others = {"program": OTHERS}
     rows = [row if row["program"] in named else {**row, **others} for row in heads]
-    domain = [*named, *([OTHERS] if len(counts) > NAMED else [])]
+    domain = [*named[:GREY], *[OTHERS] * (len(counts) > NAMED), *named[GREY:]]
+    legend = LEGEND | {"values": sorted(domain, key=OTHERS.__eq__)}
     axis = {"labelAngle": 0, "labelOverlap": "greedy"}
     drawn = layer(
         {"type": "rect"},
         rows,
         x=category(across, axis=axis),
         y=category(down, axis=axis),
-        color=category("program", scale={"domain": domain}, legend=LEGEND),
+        color=category("program", scale={"domain": domain}, legend=legend),
         opacity=quantity("overlap", scale=fixed(0, 1, range=[0.25, 1]), legend=None),
         tooltip=[text_line(down), text_line(across), text_line("mixture"), number_line("overlap")],
     )

@@ -141,10 +141,10 @@ SIZED: dict[str, Callable[[Tensor, int], Tensor]] = {
     "decay": lambda distance, n: (-distance.abs() / n).exp(),
     "sink": lambda distance, n: n * (torch.arange(len(distance)) == 0).expand_as(distance),
 }
+SIZES = [f"{name}(n)" for name in SIZED]
 PREDICATES = (
-    f"key is or query is {', '.join(ALL_KINDS)}; {', '.join(RELATIONS)}; "
-    f"{', '.join(f'{name}(n)' for name in SIZED)}; joined by and, or, not, nearest, else and "
-    "parentheses"
+    f"key is or query is {', '.join(ALL_KINDS)}; {', '.join((*RELATIONS, *SIZES))}; joined by and, "
+    "or, not, nearest, else and parentheses"
 )
 _LIST = """
 self | previous(1) | previous(2) | previous(3) | next(1) | next(2) | decay(1) | decay(2) | decay(5)
@@ -176,6 +176,8 @@ punctuation: key is punctuation | special tokens: key is special | repeated toke
 """
 _PAIRS = [one.partition(": ") for one in _LIST.strip().replace("\n", " | ").split(" | ")]
 PROGRAMS = {name: text or name for name, _, text in _PAIRS}
+ALSO = " · ".join(name for name, text in PROGRAMS.items() if name != text)
+"""Names that stand for a whole program."""
 NAMES = {
     "previous(1)": "previous-token head",
     "same token": "duplicate-token head",
@@ -215,8 +217,7 @@ def parsed(program: str) -> Evaluate:
         return _evaluate(ast.parse(" ".join(expression), mode="eval").body, predicates)
     except SyntaxError as error:
         why = error.msg if "“" in error.msg else "a part or a parenthesis is missing"
-        refusal = f"The program “{cut(program, 60)}” cannot be read: {why}. Use {PREDICATES}."
-        raise ProgramError(refusal) from None
+        raise ProgramError(f"The program “{cut(program, 60)}” cannot be read: {why}.") from None
 
 
 def _predicate(phrase: str) -> Evaluate:
@@ -230,7 +231,11 @@ def _predicate(phrase: str) -> Evaluate:
     if sized and sized[1] in SIZED and (n := int(sized[2])):
         of = SIZED[sized[1]]
         return lambda line, visible: of(line.distance, n).float()
-    raise SyntaxError(f"“{cut(phrase, 40)}” is no predicate")
+    if side in ("key", "query") and kind:
+        those = f"after “{side} is” comes one of {', '.join(ALL_KINDS)}"
+        raise SyntaxError(f"{those}; “{cut(kind, 40)}” is none of them")
+    others = f"key is, query is, {', '.join((*RELATIONS, *SIZES))}"
+    raise SyntaxError(f"“{cut(phrase, 40)}” is no predicate: use {others}")
 
 
 def _evaluate(node: ast.expr, predicates: dict[str, Evaluate]) -> Evaluate:
@@ -306,5 +311,8 @@ def mixture_map(mixture: Mixture, line: LineTokens, visible: Tensor) -> Tensor:
     return torch.stack([share * program_map(of, line, visible) for of, share in mixture]).sum(0)
 
 
-def mixture_words(mixture: Mixture) -> str:
-    return " + ".join(f"{share:.0%} {cut(program, 60)}" for program, share in mixture)
+def mixture_words(mixture: Mixture, quote: str = "") -> str:
+    """Shares in percent, from three places as edits have them, so that both round alike."""
+    return " + ".join(
+        f"{round(share, 3):.0%} {quote}{cut(program, 60)}{quote}" for program, share in mixture
+    )

@@ -68,6 +68,8 @@ def settings_of(spec: RunSpec) -> dict[str, object]:
 def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[str]:
     """A name for each run, from the settings in which they differ; `titles` distinguish equal ones.
 
+    Of several switches only those that are on are named.
+
     Runs of several tasks are named by their task, and by how they differ from its defaults.
     """
     every = [settings_of(spec) for spec in specs]
@@ -75,11 +77,17 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
         names = [", ".join([spec.task, *changes(spec)[:3]]) for spec in specs]
     else:
         differing = _differing(every)
+        rows = [{field: of[field] for field in differing if field in of} for of in every]
+        are_on = len(rows[0]) > 1 and all(type(on) is bool for of in rows for on in of.values())
         names = [
-            ", ".join(
-                setting_in_words(field, settings[field]) for field in differing if field in settings
+            "usual"
+            if are_on and not any(of.values()) and not changes(spec)
+            else ", ".join(
+                setting_in_words(field, value)
+                for field, value in of.items()
+                if value or not (are_on and any(of.values()))
             )
-            for settings in every
+            for of, spec in zip(rows, specs, strict=True)
         ]
     counts = Counter(names)
     titles = titles or [str(at) for at in range(1, 1 + len(names))]

@@ -120,7 +120,7 @@ def test_bad_lines_and_models_are_refused_in_one_sentence(
         with pytest.raises(ProgramError, match=why):
             read_lines(opened, texts)
     lines = read_lines(opened, LINES)
-    with pytest.raises(ProgramError, match="is no predicate"):
+    with pytest.raises(ProgramError, match="“blue” is none of them"):
         measure_programs(opened, lines, ["key is blue"])
     with monkeypatch.context() as patch:
         nothing = torch.zeros(5, 17, 17, dtype=torch.bool)

@@ -264,12 +264,12 @@ def summary(weights: torch.Tensor, allowed: torch.Tensor = CAUSAL) -> str:
 def test_the_head_of_a_cell_is_the_one_that_exceeds_its_other_queries_to_the_same_key() -> None:
     weights = torch.eye(3).expand(2, 2, 3, 3).clone()
     allowed = torch.ones(3, 3).tril().bool().expand(2, -1, -1)
-    assert head_of_cell(weights, allowed, 2, 0).startswith("No head raises the pinned cell")
+    assert head_of_cell(weights, allowed, 2, 0).startswith("No head gives the pinned cell more")
     weights[0, 0, 1:, 0] = 0.9  # a head whose every query gives the first key most
     weights[1, 1, 1:, 0] = torch.tensor([0.25, 0.75])
     assert head_of_cell(weights, allowed, 2, 0) == (
-        "Of 4 heads, head 1 of layer 1 raises the pinned cell most: 0.750, against 0.250 from its "
-        "other queries to the same key on average."
+        "Of 4 heads, head 1 of layer 1 gives the pinned cell most beyond what its other queries "
+        "give the same key: 0.750, against 0.250 on average."
     )
     weights[0, 0] = torch.nan
     assert "head 1 of layer 1" in head_of_cell(weights, allowed, 2, 0)

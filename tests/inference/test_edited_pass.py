@@ -231,7 +231,7 @@ MISFITS: dict[str, Intervention] = {
     "is taken from one text": Steer(D, 0, 1, 1.0, ("the cat", "the hat")),
     "between these texts has no length": Steer(D, 1, None, 1.0, ("the cat", "the cat")),
     "no layer 9 here: there are 2": Steer(D, 9, None, 1.0, ("the cat", "the hat")),
-    "“key is blue” is no predicate": ReplaceByProgram(D, 0, 0, (("key is blue", 1.0),)),
+    "“blue” is none of them": ReplaceByProgram(D, 0, 0, (("key is blue", 1.0),)),
     "no head 9 here": Steer(D, 0, 9, 1.0, ("the cat",)),
     "There is nothing to read": Steer(D, 0, None, 1.0, ("the cat", " ")),
     "tokens long and this model reads at most": Steer(D, 0, None, 1.0, ("the cat", "cat " * 99)),

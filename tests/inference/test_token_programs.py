@@ -80,6 +80,7 @@ def test_numbers_of_a_program() -> None:
 REFUSED = {
     "": "a part or a parenthesis is missing",
     "key is": "“key is” is no predicate",
+    "key is is": "start of word, start of sentence; “is” is none of them",
     "key is capital and": "a part or a parenthesis is missing",
     "(key is capital": "a part or a parenthesis is missing",
     "key is capital)": "a part or a parenthesis is missing",

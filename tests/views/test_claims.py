@@ -97,13 +97,18 @@ def too_large(*sizes: int) -> str:
 
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...], str, str]] = [
     (mover_clause, (1.13, 0.6), "name mover: it raises the logit .* by 1.13", "lowers|negative"),
-    (mover_clause, (-2.7, 0.6), "^negative name mover: it lowers .* 2.70, where 0.500", "raises"),
+    (
+        mover_clause,
+        (-2.7, 0.6),
+        "^negative name mover: it lowers .* 2.70; the name needs 0.500",
+        "raises",
+    ),
     (mover_clause, (-2.7, 0.4), "^$", "mover"),
     (mover_clause, (0.4, 0.9), "^$", "mover"),
     (mover_clause, (math.nan, math.nan), "^$", "mover"),
     (name_clause, ("induction head", "weight", math.nan), "^$", "head"),
     (name_clause, ("copying head", "share", 0.6, 0.8), "^$", "head"),
-    (name_clause, ("copying head", "share", 0.9, 0.8), "0.900, where 0.800 is enough", "0.500"),
+    (name_clause, ("copying head", "share", 0.9, 0.8), "0.900; the name needs 0.800", "0.500"),
     (
         smallest_in_words,
         (3, points(e1=0.2, e2=0.8, e5=0.95, e9=1.0)),

@@ -41,7 +41,7 @@ page = partial(apps.page, "attention/heads")
 def test_where_a_view_is_of_other_attention_it_shows_that(side: str, key: str, why: str) -> None:
     """The choice stays, until the reader chooses."""
     at = page(side=side, model="translation", part="Cross", head="1")
-    sentence = f"Encoder self-attention is shown: {why}. Show:"
+    sentence = f"Encoder self-attention is shown: {why}."
     assert sentence in said(at)
     assert key in views(at)
     assert at.session_state["part"] == "decoder.cross_attn"
@@ -198,7 +198,7 @@ def test_programs_say_what_they_cannot_describe() -> None:
     for address, why in (
         ({"program_lines": "the cat sat\na"}, "Line 2 has"),
         ({"program_lines": "the cat sat"}, "Give at least two lines"),
-        ({"head_program": "key is blue"}, "“key is blue” is no predicate"),
+        ({"head_program": "key is blue"}, "“blue” is none of them"),
         ({"model": "reviews"}, "This model predicts no next token"),
     ):
         assert why in said(page(**{"model": "letters", "side": "Programs", **address}))

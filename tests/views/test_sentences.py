@@ -333,7 +333,7 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
             "explorer.analysis.head_similarity.HEADS_COMPARED": 4,
         },
         "attention/heads?side=Similarity&text=the+cat+and+the+hat+and+the+cat",
-        ["evenly spaced", "Of 8 heads those of layers 1 are drawn: with all of them"],
+        ["evenly spaced", "Of 8 heads those of layer 1 are drawn: with all of them"],
     ),
     (
         {

@@ -258,7 +258,7 @@ def name_clause(name: str, measurement: str, value: float, threshold: float = TH
     """A name with what justifies it; nothing where the value is below the threshold or NaN."""
     if not value >= threshold:
         return ""
-    return f"{name}: {measurement} {three(value)}, where {three(threshold)} is enough"
+    return f"{name}: {measurement} {three(value)}; the name needs {three(threshold)}"
 
 
 def mover_clause(raised: float, weight: float) -> str:

@@ -25,11 +25,12 @@ from explorer.components.chart import chart
 from explorer.inference.core_edits import mixture_in_pass
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import cached, is_cached
-from explorer.inference.token_programs import PREDICATES, ProgramError, parsed
+from explorer.inference.token_programs import ALSO, PREDICATES, ProgramError, parsed
 from explorer.interventions.edits import ReplaceByProgram
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
 from explorer.text.number_format import signed, three
+from explorer.text.visible_text import in_quotes
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.edit_history import link_with_edit
@@ -49,11 +50,9 @@ BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads,
 def draw_programs(context: PageContext, row: DeltaGenerator) -> Script | None:
     """The mixture of every head, that of the chosen one, and the curve; returns the code."""
     opened, at = context.opened, context.choice
-    if (measured := _measured(opened, row)) is None:
+    if (measured := _measured(context, row)) is None:
         return None
     text, lines, own, heads = measured
-    if own:
-        _draw_own(context, lines, heads, own)
     _draw_heads(context, lines, heads)
     _draw_chosen(context, lines, heads[at.layer * lines.part.heads + at.head])
     _draw_curve(opened, lines, heads)
@@ -73,7 +72,7 @@ def overlaps_with(
     "" stands for the mixture of each head, and `YOURS` for the program that is typed in the `row`.
     """
     opened, at = context.opened, context.choice
-    if (measured := _measured(opened, row)) is None:
+    if (measured := _measured(context, row)) is None:
         return None
     text, lines, own, heads = measured
     if YOURS in programs and not own:
@@ -86,17 +85,20 @@ def overlaps_with(
 
 
 def _measured(
-    opened: OpenModel, row: DeltaGenerator
+    context: PageContext, row: DeltaGenerator
 ) -> tuple[str, ProgramLines, str, tuple[HeadPrograms, ...]] | None:
     """What is typed in the `row`, the text, its lines and the reader's own program or "", and the
     mixture of every head. None if something is missing, and the page says what.
     """
+    opened = context.opened
     usual = "\n".join(head_programs.example_lines(opened))
     follow("program_lines", usual)
     with row, st.popover("Lines and your own program", icon=":material/tune:"):
         text = text_field("program_lines", usual, has_lines=True, height=220)
         own = text_field("head_program", placeholder="key is capital and before query").strip()
+        reply = st.container()
         st.caption(f"Up to {MOST_LINES} lines, {LONGEST} tokens each. A program: {PREDICATES}.")
+        st.caption(f"Or the name of one: {ALSO}.")
     try:
         lines = head_programs.read_lines(opened, lines_in(text))
     except (ForwardPassError, TextError) as error:
@@ -105,7 +107,9 @@ def _measured(
     try:
         own and parsed(own)
     except ProgramError as error:
-        say(str(error))
+        for place in (reply, st.container()):
+            with place:
+                say(str(error))
         own = ""
     tokens = 0 if is_cached(opened, lines.key) else int(lines.keep.sum())
     heads = measurement(
@@ -117,7 +121,13 @@ def _measured(
         doing="Describing all heads",
         at_once=True,
     )
-    return None if heads is None else (text, lines, own, heads)
+    if heads is None:
+        return None
+    if own:
+        words = _own_in_words(context, lines, heads, own)
+        reply.text(words)
+        st.text(words)
+    return text, lines, own, heads
 
 
 def _alone(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
@@ -125,18 +135,22 @@ def _alone(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:
     return cached(opened, key, lambda: head_programs.overlaps_of(opened, lines, program))
 
 
-def _draw_own(
+def _own_in_words(
     context: PageContext, lines: ProgramLines, heads: Sequence[HeadPrograms], own: str
-) -> None:
+) -> str:
     """The overlap of the reader's program alone, and where it is in a mixture."""
     opened, at = context.opened, context.choice
     overlaps = _alone(opened, lines, own)
     layer, head = divmod(int(overlaps.nan_to_num().argmax()), overlaps.shape[1])
-    using = [f"{of.layer}.{of.head}" for of in heads if own in dict(of.mixture)]
-    st.text(
+    key, used = ("same programs", *lines.key, own), {name for of in heads for name, _ in of.mixture}
+    same = cached(opened, key, lambda: head_programs.same_as(opened, lines, own, [*used]))
+    using = [f"{of.layer}.{of.head}" for of in heads if same & {*dict(of.mixture)}]
+    names = " and ".join(map(in_quotes, sorted(same & used - {own})))
+    return (
         f"Your program alone overlaps by {three(float(overlaps[at.layer, at.head]))} with this "
         f"head, and most with head {layer}.{head}: {three(float(overlaps[layer, head]))}. It is in "
-        f"the mixtures of {len(using)} heads{': ' * bool(using)}{', '.join(using[:8])}."
+        f"the mixtures of {len(using)} heads{names and f', as {names}'}"
+        f"{': ' * bool(using)}{', '.join(using[:8])}."
     )
 
 
@@ -161,7 +175,7 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
     st.caption(
         f"{MEANING} {lines.fitted} lines are fitted, {len(lines.ids) - lines.fitted} scored.{cut} "
         f"{head_programs.n_described(heads)} of {len(heads)} heads overlap by {DESCRIBED} or more; "
-        "paler colours overlap less."
+        "fainter colours overlap less."
     )
 
 

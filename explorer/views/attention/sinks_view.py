@@ -1,6 +1,7 @@
 """Attention sinks: the sink weight of every head, what the chosen one does, and experiments."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 import streamlit as st
 import torch
@@ -81,9 +82,7 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         title = map_title(at.called, at.part, "Sink weight of every head")
         heads_grid(context, sinks.weight, key="sinks", title=title, unit="weight", top=1.0)
         cells = [(n, head) for n in range(part.layers) for head in range(part.heads)]
-        counts = Counter(sinks.verdict(*cell) or "no value" for cell in cells).most_common()
-        words = ", ".join(f"{verdict}: {count:,}" for verdict, count in counts)
-        st.caption(f"{len(cells):,} heads: {words}.")
+        st.caption(counted_in_words(sinks.verdict(*cell) for cell in cells))
     with numbers:
         _draw_numbers(context, sinks)
         _draw_experiments(context, other)
@@ -92,13 +91,29 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
     return script(sinks_code, opened, forward, at.part, at.layer, at.head, other)
 
 
+def _in_words(verdict: str) -> str:
+    """What a head with this verdict has."""
+    sink = NO_SINK if verdict == NO_SINK else f"a sink that {verdict}"
+    return sink if verdict else "no value that can be measured"
+
+
+def counted_in_words(verdicts: Iterable[str]) -> str:
+    """How many heads have each verdict, the most frequent first."""
+    counts = Counter(verdicts)
+    some = (
+        f"{count:,} ha{'s' if count == 1 else 've'} {_in_words(verdict)}"
+        for verdict, count in counts.most_common()
+    )
+    total = counts.total()
+    return f"Of {total:,} head{'s' * (total != 1)}, {', '.join(some)}."
+
+
 def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     """The chosen head's verdict and the numbers behind it."""
     at = context.choice
-    verdict = sinks.verdict(at.layer, at.head)
+    verdict = _in_words(sinks.verdict(at.layer, at.head))
     st.markdown(f"**Layer {at.layer}, head {at.head}**")
-    sentence = f"A sink that {verdict}." if verdict else "It has no value that can be measured."
-    st.text("No sink." if verdict == NO_SINK else sentence)
+    st.text(f"{verdict[0].upper()}{verdict[1:]}.")
     titles = "sink weight", "if uniform", "value", "write", "first direction", "effective rank"
     numbers = [three(float(number[at.layer, at.head])) for number in sinks]
     table([dict(zip(titles, numbers, strict=True))], right=titles)
@@ -132,6 +147,7 @@ def _draw_experiments(context: PageContext, other: int) -> None:
         cost=len(EXPERIMENTS) * cost,
         doing="Passes with another sink",
         too_long=TOO_LONG,
+        at_once=True,
     )
     if effects is None:
         return

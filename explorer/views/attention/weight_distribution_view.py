@@ -59,6 +59,7 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
         lambda report: weight_deciles(opened, at.part, lines, report),
         cost=weights * sum(counts.values()),
         doing="Reading the lines",
+        at_once=True,
     )
     if deciles is None:
         return None

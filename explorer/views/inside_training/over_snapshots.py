@@ -142,7 +142,7 @@ def _draw_programs(chosen: InsideRun) -> Script | None:
     chart(program_grid(rows, "head", "step"), height=WINDOW, key="programs", title=title)
     st.caption(
         f"{lines.part.words.name}, fitted at every snapshot on {lines.fitted} lines of the task. "
-        f"Paler cells overlap less on {len(lines.ids) - lines.fitted} others."
+        f"Fainter cells overlap less on {len(lines.ids) - lines.fitted} others."
     )
     return script(programs_code, chosen.run)
 

@@ -22,7 +22,7 @@ from explorer.inference.results_cache import cached, if_cached
 from explorer.system.cooperative import Report
 from models.gradients import GradientError
 
-SECONDS_PER_QUICK, AT_ONCE = 3, 10 * QUICK
+SECONDS_PER_QUICK, AT_ONCE, MOMENT = 3, 10 * QUICK, QUICK // 20
 Result = TypeVar("Result")
 
 
@@ -66,10 +66,7 @@ def measurements(
         st.text(too_long)
         return None
     rest = cost * missing // len(keys)
-    whole, started = (opened.name, tuple(keys)), state_of(StartedMeasurements)
-    if at_once and cost <= AT_ONCE and started.get(f"stopped {name}") != whole:
-        _start(name, whole)
-    if not is_started(name, whole, cost, f"{doing}:", rest):
+    if not is_started(name, (opened.name, tuple(keys)), cost, f"{doing}:", rest, AT_ONCE * at_once):
         if missing < len(keys):
             st.text(f"Stopped: {len(keys) - missing:,} of {len(keys):,} pieces are measured.")
         return None
@@ -90,15 +87,18 @@ def measurements(
 
 
 def is_started(
-    name: str, key: Hashable, cost: int, doing: str = "This takes", rest: int | None = None
+    name: str, key: Hashable, cost: int, doing: str = "This takes", rest: int = 0, most: int = 0
 ) -> bool:
-    """Whether to run now: at once if it is quick, else after a click for exactly this key.
+    """Whether to run now: if it is quick and was not stopped, else after a click for this key.
 
     `rest` is the cost that a stopped run has left; it needs a click if the whole needs one.
     """
-    if cost <= QUICK or state_of(StartedMeasurements).get(name) == key:
+    started = state_of(StartedMeasurements)
+    if cost <= (most or QUICK) and started.get(f"stopped {name}") != key:
+        _start(name, key)
+    if started.get(name) == key:
         return True
-    seconds = SECONDS_PER_QUICK * (cost if rest is None else rest) / QUICK
+    seconds = SECONDS_PER_QUICK * (rest or cost) / QUICK
     st.text(f"{doing} about {max(2, seconds):.0f} seconds.")
     st.button("Run", key=f"begin_{name}", on_click=_start, args=(name, key), type="primary")
     return False
@@ -106,9 +106,9 @@ def is_started(
 
 @contextmanager
 def stoppable(name: str, cost: int) -> Iterator[None]:
-    """A Stop button while the measurement of this name runs."""
+    """A Stop button while the measurement of this name runs, unless that is a moment."""
     place = st.empty()
-    if cost > QUICK:
+    if cost > MOMENT:
         place.button("Stop", key=f"stop_{name}", on_click=_stop, args=(name,))
     yield
     place.empty()

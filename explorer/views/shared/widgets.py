@@ -108,10 +108,15 @@ def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageC
     if context.part in fitting:
         return context
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{part.words.name} is shown: {why}. Show:", width="content")
+        st.markdown(f"{part.words.name} is shown: {why}.", width="content")
         for one in fitting:
             put, args = widget_state.put, ("part", one.name)
-            st.button(one.title, key=f"follow_{one.title}", on_click=put, args=args)
+            st.button(
+                f"Choose {one.words.name.lower()}",
+                key=f"follow_{one.title}",
+                on_click=put,
+                args=args,
+            )
     layer, head = min(at.layer, part.layers - 1), min(at.head, part.heads - 1)
     choice = replace(at, part=part.name, layer=layer, head=head)
     return replace(context, choice=choice).with_pass(context.forward)
