@@ -311,9 +311,8 @@ def same_as(opened: OpenModel, lines: ProgramLines, program: str, names: Sequenc
     """The program, and those of these names that give the same map on the fitted lines."""
     visible = visible_of(lines, recorded(opened, lines), 0)[: lines.fitted]
     maps = maps_of([program, *names], lines.tokens[: lines.fitted], visible)
-    units = normalize(maps[:, visible.sum(-1) > 1].flatten(1))
-    likeness = (units[1:] @ units[0]).tolist()
-    return {program, *(name for name, of in zip(names, likeness, strict=True) if of > ALIKE)}
+    own, *others = normalize(maps[:, visible.sum(-1) > 1].flatten(1))
+    return {program, *(name for name, of in zip(names, others, strict=True) if own @ of > ALIKE)}
 
 
 def programs_of(opened: OpenModel) -> tuple[HeadPrograms, ...]:

@@ -106,9 +106,7 @@ def weight_deciles(
             cells = every[:, at[:, 0], at[:, 1]], places, every[0].numel() - len(at)
             layers.setdefault(layer, []).append(cells)
         report((line + 1) / len(lines))
-    of_layers = [
-        _deciles(*zip(*of_lines, strict=True)) for of_lines in interruptible(layers.values())
-    ]
+    of_layers = [_deciles(*zip(*of, strict=True)) for of in interruptible(layers.values())]
     return WeightDeciles(*map(torch.stack, zip(*of_layers, strict=True)))
 
 

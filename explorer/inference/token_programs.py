@@ -176,8 +176,7 @@ punctuation: key is punctuation | special tokens: key is special | repeated toke
 """
 _PAIRS = [one.partition(": ") for one in _LIST.strip().replace("\n", " | ").split(" | ")]
 PROGRAMS = {name: text or name for name, _, text in _PAIRS}
-ALSO = " · ".join(name for name, text in PROGRAMS.items() if name != text)
-"""Names that stand for a whole program."""
+WHOLE_PROGRAMS = " · ".join(name for name, text in PROGRAMS.items() if name != text)
 NAMES = {
     "previous(1)": "previous-token head",
     "same token": "duplicate-token head",
@@ -312,7 +311,6 @@ def mixture_map(mixture: Mixture, line: LineTokens, visible: Tensor) -> Tensor:
 
 
 def mixture_words(mixture: Mixture, quote: str = "") -> str:
-    """Shares in percent, from three places as edits have them, so that both round alike."""
-    return " + ".join(
-        f"{round(share, 3):.0%} {quote}{cut(program, 60)}{quote}" for program, share in mixture
-    )
+    shares = [round(share, 3) for _, share in mixture]  # as an edit has them, to round alike
+    names = [f"{quote}{cut(program, 60)}{quote}" for program, _ in mixture]
+    return " + ".join(f"{share:.0%} {name}" for share, name in zip(shares, names, strict=True))

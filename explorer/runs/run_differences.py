@@ -68,8 +68,7 @@ def settings_of(spec: RunSpec) -> dict[str, object]:
 def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[str]:
     """A name for each run, from the settings in which they differ; `titles` distinguish equal ones.
 
-    Of several switches only those that are on are named.
-
+    Of several switches only those that are on are named, and usual is the run where none is.
     Runs of several tasks are named by their task, and by how they differ from its defaults.
     """
     every = [settings_of(spec) for spec in specs]
@@ -78,16 +77,15 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
     else:
         differing = _differing(every)
         rows = [{field: of[field] for field in differing if field in of} for of in every]
-        are_on = len(rows[0]) > 1 and all(type(on) is bool for of in rows for on in of.values())
+        if len(differing) > 1 and all(type(on) is bool for of in rows for on in of.values()):
+            on = [{field: value for field, value in of.items() if value} for of in rows]
+            rows = [
+                some or (of if changes(spec) else some)
+                for some, of, spec in zip(on, rows, specs, strict=True)
+            ]
         names = [
-            "usual"
-            if are_on and not any(of.values()) and not changes(spec)
-            else ", ".join(
-                setting_in_words(field, value)
-                for field, value in of.items()
-                if value or not (are_on and any(of.values()))
-            )
-            for of, spec in zip(rows, specs, strict=True)
+            ", ".join(map(setting_in_words, of, of.values())) or "usual" * bool(differing)
+            for of in rows
         ]
     counts = Counter(names)
     titles = titles or [str(at) for at in range(1, 1 + len(names))]

@@ -238,12 +238,12 @@ def draw_similarity(context: PageContext, row: DeltaGenerator) -> Script | None:
     last, head = heads[-1]
     short = f"{last}.{head} is layer {last}, head {head}; a click chooses the head of the row."
     if len(layers) < part.layers:
-        left, done = sorted({*range(part.layers)} - {*layers}), "are left out"
-        left, done = (left, done) if len(left) < len(layers) else (layers, "are drawn")
-        some = f"layer{'s' * (len(left) > 1)} {', '.join(map(str, left))}"
+        left = tuple(sorted({*range(part.layers)} - {*layers}))
+        some, done = (left, "left out") if len(left) < len(layers) else (layers, "drawn")
         short += (
-            f" Of {part.layers * part.heads:,} heads those of {some} {done}: with all of them a "
-            "cell would be too small to point at."
+            f" Of {part.layers * part.heads:,} heads those of layer{'s' * (len(some) > 1)} "
+            f"{', '.join(map(str, some))} are {done}: with all of them a cell would be too small "
+            "to point at."
         )
     st.caption(f"{MEANING} {compared} {short}")
     return script(similarity_code, forward, *at.place)

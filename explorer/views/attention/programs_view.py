@@ -7,13 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis import head_programs
-from explorer.analysis.head_programs import (
-    DESCRIBED,
-    LONGEST,
-    MOST_LINES,
-    HeadPrograms,
-    ProgramLines,
-)
+from explorer.analysis.head_programs import LONGEST, MOST_LINES, HeadPrograms, ProgramLines
 from explorer.app.context import PageContext
 from explorer.app.controls import follow, text_field
 from explorer.app.messages import say
@@ -25,7 +19,7 @@ from explorer.components.chart import chart
 from explorer.inference.core_edits import mixture_in_pass
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.results_cache import cached, is_cached
-from explorer.inference.token_programs import ALSO, PREDICATES, ProgramError, parsed
+from explorer.inference.token_programs import PREDICATES, WHOLE_PROGRAMS, ProgramError, parsed
 from explorer.interventions.edits import ReplaceByProgram
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
@@ -98,7 +92,7 @@ def _measured(
         own = text_field("head_program", placeholder="key is capital and before query").strip()
         reply = st.container()
         st.caption(f"Up to {MOST_LINES} lines, {LONGEST} tokens each. A program: {PREDICATES}.")
-        st.caption(f"Or the name of one: {ALSO}.")
+        st.caption(f"Or the name of one: {WHOLE_PROGRAMS}.")
     try:
         lines = head_programs.read_lines(opened, lines_in(text))
     except (ForwardPassError, TextError) as error:
@@ -174,8 +168,8 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
     cut = f" {lines.cut} lines are cut to {LONGEST} tokens." if lines.cut else ""
     st.caption(
         f"{MEANING} {lines.fitted} lines are fitted, {len(lines.ids) - lines.fitted} scored.{cut} "
-        f"{head_programs.n_described(heads)} of {len(heads)} heads overlap by {DESCRIBED} or more; "
-        "fainter colours overlap less."
+        f"{head_programs.n_described(heads)} of {len(heads)} heads overlap by "
+        f"{head_programs.DESCRIBED} or more; fainter colours overlap less."
     )
 
 
@@ -241,9 +235,9 @@ def _draw_curve(opened: OpenModel, lines: ProgramLines, heads: Sequence[HeadProg
     sentence = f"Next-token loss on the scored lines, {three(before)} nats with no head replaced."
     if count:
         sentence += (
-            f" With the {count} heads that overlap by {DESCRIBED} or more replaced, it changes "
+            f" With the {count} heads that overlap by {head_programs.DESCRIBED} or more replaced, "
+            f"it changes by {signed(curve[count][0] - before)}."
         )
-        sentence += f"by {signed(curve[count][0] - before)}."
     st.caption(sentence)
 
 

@@ -1,7 +1,6 @@
 """Attention sinks: the sink weight of every head, what the chosen one does, and experiments."""
 
 from collections import Counter
-from collections.abc import Iterable
 
 import streamlit as st
 import torch
@@ -82,7 +81,9 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         title = map_title(at.called, at.part, "Sink weight of every head")
         heads_grid(context, sinks.weight, key="sinks", title=title, unit="weight", top=1.0)
         cells = [(n, head) for n in range(part.layers) for head in range(part.heads)]
-        st.caption(counted_in_words(sinks.verdict(*cell) for cell in cells))
+        counts = Counter(_in_words(sinks.verdict(*cell)) for cell in cells).most_common()
+        words = ", ".join(f"{count:,} ha{'s' if count == 1 else 've'} {of}" for of, count in counts)
+        st.caption(f"Of {len(cells):,} head{'s' * (len(cells) > 1)}, {words}.")
     with numbers:
         _draw_numbers(context, sinks)
         _draw_experiments(context, other)
@@ -93,19 +94,8 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
 
 def _in_words(verdict: str) -> str:
     """What a head with this verdict has."""
-    sink = NO_SINK if verdict == NO_SINK else f"a sink that {verdict}"
-    return sink if verdict else "no value that can be measured"
-
-
-def counted_in_words(verdicts: Iterable[str]) -> str:
-    """How many heads have each verdict, the most frequent first."""
-    counts = Counter(verdicts)
-    some = (
-        f"{count:,} ha{'s' if count == 1 else 've'} {_in_words(verdict)}"
-        for verdict, count in counts.most_common()
-    )
-    total = counts.total()
-    return f"Of {total:,} head{'s' * (total != 1)}, {', '.join(some)}."
+    without = {NO_SINK: NO_SINK, "": "no value that can be measured"}
+    return without.get(verdict, f"a sink that {verdict}")
 
 
 def _draw_numbers(context: PageContext, sinks: Sinks) -> None:

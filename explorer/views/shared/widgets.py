@@ -110,13 +110,8 @@ def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageC
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{part.words.name} is shown: {why}.", width="content")
         for one in fitting:
-            put, args = widget_state.put, ("part", one.name)
-            st.button(
-                f"Choose {one.words.name.lower()}",
-                key=f"follow_{one.title}",
-                on_click=put,
-                args=args,
-            )
+            label, put = f"Choose {one.words.name.lower()}", widget_state.put
+            st.button(label, key=f"follow_{one.title}", on_click=put, args=("part", one.name))
     layer, head = min(at.layer, part.layers - 1), min(at.head, part.heads - 1)
     choice = replace(at, part=part.name, layer=layer, head=head)
     return replace(context, choice=choice).with_pass(context.forward)
