@@ -88,7 +88,7 @@ def _measured(
     usual = "\n".join(head_programs.example_lines(opened))
     follow("program_lines", usual)
     with row, st.popover("Lines and your own program", icon=":material/tune:"):
-        text = text_field("program_lines", usual, has_lines=True, height=220)
+        text = text_field("program_lines", usual, has_lines=True, height=150)
         own = text_field("head_program", placeholder="key is capital and before query").strip()
         reply = st.container()
         st.caption(f"Up to {MOST_LINES} lines, {LONGEST} tokens each. A program: {PREDICATES}.")
@@ -144,7 +144,7 @@ def _own_in_words(
         f"Your program alone overlaps by {three(float(overlaps[at.layer, at.head]))} with this "
         f"head, and most with head {layer}.{head}: {three(float(overlaps[layer, head]))}. It is in "
         f"the mixtures of {len(using)} heads{names and f', as {names}'}"
-        f"{': ' * bool(using)}{', '.join(using[:8])}."
+        f"{': ' * bool(using)}{', '.join(using[:8])}{', …' * (len(using) > 8)}."
     )
 
 

@@ -22,7 +22,7 @@ from explorer.inference.results_cache import cached, if_cached
 from explorer.system.cooperative import Report
 from models.gradients import GradientError
 
-SECONDS_PER_QUICK, AT_ONCE, MOMENT = 3, 10 * QUICK, QUICK // 20
+SECONDS_PER_QUICK, AT_ONCE, MOMENT = 3, 10 * QUICK, QUICK // 50
 Result = TypeVar("Result")
 
 
