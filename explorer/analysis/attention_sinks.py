@@ -25,7 +25,6 @@ SINK_WEIGHT = 0.3
 LITTLE, ONE_DIRECTION = 0.5, 0.9
 """The largest write of a sink that does nothing, the least first direction of a broadcast."""
 
-NO_SINK, NOTHING, BROADCAST, NEITHER = "no sink", "does nothing", "broadcasts", "does neither"
 EXPERIMENTS = ("removed", "replaced", "cut", "zeroed")
 FEWEST_TOKENS = 3
 """With fewer, no token is predicted that every experiment leaves in place."""
@@ -50,15 +49,15 @@ class Sinks(NamedTuple):
     rank: Tensor
 
     def verdict(self, layer: int, head: int) -> str:
-        """One of NO_SINK, NOTHING, BROADCAST and NEITHER; empty where a number has no value."""
+        """What the head has, in words."""
         weight, uniform, _, write, first, _ = (float(number[layer, head]) for number in self)
         if weight < SINK_WEIGHT or weight <= uniform:
-            return NO_SINK
+            return "no sink"
         if not all(number == number for number in (weight, write, first)):
-            return ""
+            return "no value that can be measured"
         if write <= LITTLE:
-            return NOTHING
-        return BROADCAST if first >= ONE_DIRECTION else NEITHER
+            return "a sink that does nothing"
+        return f"a sink that {'broadcasts' if first >= ONE_DIRECTION else 'does neither'}"
 
 
 def sink_rows(mask: Tensor) -> tuple[int, Tensor]:

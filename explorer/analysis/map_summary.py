@@ -66,7 +66,6 @@ def head_of_cell(weights: Tensor, allowed: Tensor, query: int, key: int) -> str:
         return "No head gives the pinned cell more than its other queries give that key on average."
     return (
         f"Of {excess.numel():,} heads, head {head} of layer {layer} gives the pinned cell most "
-        "beyond what its other queries give the same key: "
-        f"{three(float(column[layer, head, query]))}, against {three(float(means[layer, head]))} "
-        "on average."
+        "beyond what its other queries give the same key on average: "
+        f"{three(float(column[layer, head, query]))}, against {three(float(means[layer, head]))}."
     )

@@ -95,8 +95,7 @@ def program_grid(heads: Rows, down: str, across: str) -> Spec:
     """
     counts = Counter(row["program"] for row in heads)
     named = [program for program, _ in counts.most_common(NAMED)]
-    others = {"program": OTHERS}
-    rows = [row if row["program"] in named else {**row, **others} for row in heads]
+    rows = [row if row["program"] in named else {**row, "program": OTHERS} for row in heads]
     domain = [*named[:GREY], *[OTHERS] * (len(counts) > NAMED), *named[GREY:]]
     legend = LEGEND | {"values": sorted(domain, key=OTHERS.__eq__)}
     axis = {"labelAngle": 0, "labelOverlap": "greedy"}

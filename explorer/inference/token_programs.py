@@ -311,6 +311,5 @@ def mixture_map(mixture: Mixture, line: LineTokens, visible: Tensor) -> Tensor:
 
 
 def mixture_words(mixture: Mixture, quote: str = "") -> str:
-    shares = [round(share, 3) for _, share in mixture]  # as an edit has them, to round alike
-    names = [f"{quote}{cut(program, 60)}{quote}" for program, _ in mixture]
-    return " + ".join(f"{share:.0%} {name}" for share, name in zip(shares, names, strict=True))
+    rounded = [(round(share, 3), cut(name, 60)) for name, share in mixture]  # as an edit has them
+    return " + ".join(f"{share:.0%} {quote}{name}{quote}" for share, name in rounded)

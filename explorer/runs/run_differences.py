@@ -75,18 +75,14 @@ def what_differs(specs: Sequence[RunSpec], titles: Sequence[str] = ()) -> list[s
     if len({spec.task for spec in specs}) > 1:
         names = [", ".join([spec.task, *changes(spec)[:3]]) for spec in specs]
     else:
-        differing = _differing(every)
-        rows = [{field: of[field] for field in differing if field in of} for of in every]
-        if len(differing) > 1 and all(type(on) is bool for of in rows for on in of.values()):
-            on = [{field: value for field, value in of.items() if value} for of in rows]
-            rows = [
-                some or (of if changes(spec) else some)
-                for some, of, spec in zip(on, rows, specs, strict=True)
-            ]
-        names = [
-            ", ".join(map(setting_in_words, of, of.values())) or "usual" * bool(differing)
-            for of in rows
-        ]
+        differing, names = _differing(every), list[str]()
+        switches = all(type(of.get(field)) is bool for of in every for field in differing)
+        for of, spec in zip(every, specs, strict=True):
+            on = [field for field in differing if of.get(field)]
+            is_short = len(differing) > 1 and switches and (bool(on) or not changes(spec))
+            some = on if is_short else [field for field in differing if field in of]
+            words = ", ".join(setting_in_words(field, of[field]) for field in some)
+            names.append(words or "usual" * is_short)
     counts = Counter(names)
     titles = titles or [str(at) for at in range(1, 1 + len(names))]
     return [

@@ -60,11 +60,11 @@ def test_every_number_is_that_of_the_whole_matrices(found: ForwardPass) -> None:
     [
         (0.29, 0.5, 1.0, "no sink"),
         (0.35, 0.5, 1.0, "no sink"),  # as much as uniform attention gives
-        (0.6, 0.5, 0.5, "does nothing"),
-        (0.6, 0.6, 0.95, "broadcasts"),
-        (0.6, 0.6, 0.85, "does neither"),
-        (math.nan, 0.5, 1.0, ""),
-        (0.6, math.nan, 1.0, ""),
+        (0.6, 0.5, 0.5, "a sink that does nothing"),
+        (0.6, 0.6, 0.95, "a sink that broadcasts"),
+        (0.6, 0.6, 0.85, "a sink that does neither"),
+        (math.nan, 0.5, 1.0, "no value that can be measured"),
+        (0.6, math.nan, 1.0, "no value that can be measured"),
     ],
 )
 def test_the_verdict_of_numbers(weight: float, write: float, first: float, verdict: str) -> None:

@@ -69,6 +69,8 @@ def test_planted_heads_are_found_as_their_programs(opened: OpenModel) -> None:
     assert min(previous.overlap, induction.overlap) >= 0.98
     one, other = torch.tensor([[0.2, 0.8]]), torch.tensor([[0.5, 0.5]])
     assert overlap(one, other, (-1,)).item() == pytest.approx(0.7 / 1.3)
+    same = head_programs.same_as(opened, read_lines(opened, LINES), "any", ["uniform", "first"])
+    assert same == {"any", "uniform"}
 
 
 def test_the_fit_has_the_least_squared_error_of_any_three(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,7 +269,7 @@ def test_the_head_of_a_cell_is_the_one_that_exceeds_its_other_queries_to_the_sam
     weights[1, 1, 1:, 0] = torch.tensor([0.25, 0.75])
     assert head_of_cell(weights, allowed, 2, 0) == (
         "Of 4 heads, head 1 of layer 1 gives the pinned cell most beyond what its other queries "
-        "give the same key: 0.750, against 0.250 on average."
+        "give the same key on average: 0.750, against 0.250."
     )
     weights[0, 0] = torch.nan
     assert "head 1 of layer 1" in head_of_cell(weights, allowed, 2, 0)

@@ -139,14 +139,14 @@ def test_a_text_of_one_token_is_not_attributed() -> None:
 
 def test_where_there_is_no_sink_the_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ForwardPass, "mask", lambda self, *_: torch.eye(len(self.target)).bool())
-    assert "enter a text of at least two tokens" in said(
-        page(side="Sinks", model="letters", text="a hat")
-    )
+    at = page(side="Sinks", model="letters", text="a hat")
+    assert "enter a text of at least two tokens" in said(at)
 
 
 def test_the_experiments_are_drawn_with_the_typed_first_token() -> None:
     at = page(side="Sinks", model="letters", text="that cat", first_token="cat")
     (_, experiments) = at.dataframe
+    assert "Of 8 heads, 7 have no sink, 1 has a sink that does neither." in said(at)
     assert experiments.value["experiment"][1] == "First token replaced by “cat”"
     assert (experiments.value["loss before"] == experiments.value["loss before"][0]).all()
     at = page(side="Sinks", model="reviews", text="not a cat", first_token="the cat")

@@ -39,21 +39,14 @@ def test_the_pieces_that_were_made_stay_when_the_run_is_stopped() -> None:
     assert made == [0, 1, -1, 2, 3]
 
 
-def test_what_a_stopped_run_has_left_waits_for_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it is so little that it would not have waited alone."""
-    said: list[str] = []
-    monkeypatch.setattr(measurement, "state_of", lambda kind: kind())
-    monkeypatch.setattr(measurement.st, "text", said.append)
-    monkeypatch.setattr(measurement.st, "button", lambda *_given, **_how: False)
-    assert not is_started("test", "key", 2 * QUICK, "Testing:", QUICK // 9)
-    assert said == ["Testing: about 2 seconds."]
-
-
 def test_what_a_view_is_opened_for_starts_at_once_until_it_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And another of the same name starts again; what takes longer waits for a click."""
-    opened, started = open_model("letters"), measurement.StartedMeasurements()
+    """And another of the same name starts again. What takes longer waits for a click, however
+    little of it a stopped run has left; so does what was stopped, however short it is.
+    """
+    opened, started, said = open_model("letters"), measurement.StartedMeasurements(), list[str]()
+    monkeypatch.setattr(measurement.st, "text", said.append)
     monkeypatch.setattr(measurement, "state_of", lambda _kind: started)
     monkeypatch.setattr(measurement.st, "button", lambda *_given, **_how: False)
 
@@ -65,7 +58,9 @@ def test_what_a_view_is_opened_for_starts_at_once_until_it_is_stopped(
     assert ask(2, 11 * QUICK) is None
     started["test"] = opened.name, (("at once", 3),)
     assert not any(map(measurement._stop, ("test", "test"))), "a double click"
-    assert (ask(3), ask(4)) == (None, [4])
+    assert (ask(3), ask(3, 1), ask(4)) == (None, None, [4])
+    assert not is_started("another", "key", 2 * QUICK, "Testing:", QUICK // 9)
+    assert said[-1] == "Testing: about 2 seconds."
 
 
 def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

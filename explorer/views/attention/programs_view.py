@@ -101,9 +101,8 @@ def _measured(
     try:
         own and parsed(own)
     except ProgramError as error:
-        for place in (reply, st.container()):
-            with place:
-                say(str(error))
+        say(str(error))
+        reply.text(str(error))
         own = ""
     tokens = 0 if is_cached(opened, lines.key) else int(lines.keep.sum())
     heads = measurement(
@@ -115,13 +114,11 @@ def _measured(
         doing="Describing all heads",
         at_once=True,
     )
-    if heads is None:
-        return None
-    if own:
+    if heads and own:
         words = _own_in_words(context, lines, heads, own)
         reply.text(words)
         st.text(words)
-    return text, lines, own, heads
+    return None if heads is None else (text, lines, own, heads)
 
 
 def _alone(opened: OpenModel, lines: ProgramLines, program: str) -> Tensor:

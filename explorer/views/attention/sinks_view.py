@@ -6,17 +6,8 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.attention_sinks import (
-    EXPERIMENTS,
-    FEWEST_TOKENS,
-    LITTLE,
-    NO_SINK,
-    ONE_DIRECTION,
-    SINK_WEIGHT,
-    Sinks,
-    sink_experiment,
-    sinks_by_layer,
-)
+from explorer.analysis import attention_sinks
+from explorer.analysis.attention_sinks import EXPERIMENTS, FEWEST_TOKENS, Sinks, sink_experiment
 from explorer.analysis.batched_passes import multiplications, recorded_pass
 from explorer.analysis.output_change import has_words
 from explorer.app.context import PageContext
@@ -43,11 +34,11 @@ OTHER = "Another first token"
 TOO_LONG = "These passes take too long for a text of this length: shorten it."
 MEANING = (
     "Sink weight is the mean weight on the first token, over the rows that see it and another key. "
-    f"From {SINK_WEIGHT} on, and above uniform attention, the head has a sink. It does nothing if "
-    f"its write, the norm of its value after W_O, is at most {LITTLE} of the mean of other tokens; "
-    f"otherwise it broadcasts if at least {ONE_DIRECTION} of the squared norm of all that the head "
-    "writes is along one direction. Fesser et al. 2026; the thresholds of norm and direction are "
-    "ours."
+    f"From {attention_sinks.SINK_WEIGHT} on, and above uniform attention, the head has a sink. It "
+    "does nothing if its write, the norm of its value after W_O, is at most "
+    f"{attention_sinks.LITTLE} of the mean of other tokens; otherwise it broadcasts if at least "
+    f"{attention_sinks.ONE_DIRECTION} of the squared norm of all that the head writes is along one "
+    "direction. Fesser et al. 2026; the thresholds of norm and direction are ours."
 )
 NAMES = (
     "First token removed",
@@ -66,7 +57,9 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
     layers = cached(
         opened,
         ("sinks", at.part, input_key(forward)),
-        lambda: with_bar(sinks_by_layer(forward, at.part), part.layers, "Measuring, by layer"),
+        lambda: with_bar(
+            attention_sinks.sinks_by_layer(forward, at.part), part.layers, "Measuring, by layer"
+        ),
     )
     sinks = Sinks(*torch.stack(layers, 1))
     if bool(sinks.weight.isnan().all()):
@@ -81,7 +74,7 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         title = map_title(at.called, at.part, "Sink weight of every head")
         heads_grid(context, sinks.weight, key="sinks", title=title, unit="weight", top=1.0)
         cells = [(n, head) for n in range(part.layers) for head in range(part.heads)]
-        counts = Counter(_in_words(sinks.verdict(*cell)) for cell in cells).most_common()
+        counts = Counter(sinks.verdict(*cell) for cell in cells).most_common()
         words = ", ".join(f"{count:,} ha{'s' if count == 1 else 've'} {of}" for of, count in counts)
         st.caption(f"Of {len(cells):,} head{'s' * (len(cells) > 1)}, {words}.")
     with numbers:
@@ -92,18 +85,11 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
     return script(sinks_code, opened, forward, at.part, at.layer, at.head, other)
 
 
-def _in_words(verdict: str) -> str:
-    """What a head with this verdict has."""
-    without = {NO_SINK: NO_SINK, "": "no value that can be measured"}
-    return without.get(verdict, f"a sink that {verdict}")
-
-
 def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     """The chosen head's verdict and the numbers behind it."""
     at = context.choice
-    verdict = _in_words(sinks.verdict(at.layer, at.head))
     st.markdown(f"**Layer {at.layer}, head {at.head}**")
-    st.text(f"{verdict[0].upper()}{verdict[1:]}.")
+    st.text(f"{sinks.verdict(at.layer, at.head).capitalize()}.")
     titles = "sink weight", "if uniform", "value", "write", "first direction", "effective rank"
     numbers = [three(float(number[at.layer, at.head])) for number in sinks]
     table([dict(zip(titles, numbers, strict=True))], right=titles)
@@ -168,7 +154,7 @@ def _draw_experiments(context: PageContext, other: int) -> None:
 def sinks_code(
     opened: OpenModel, forward: ForwardPass, part: str, layer: int, head: int, other: int
 ) -> None:
-    sinks = Sinks(*torch.stack([*sinks_by_layer(forward, part)], 1))
+    sinks = Sinks(*torch.stack([*attention_sinks.sinks_by_layer(forward, part)], 1))
     print(sinks.weight)  # layers down, heads across
     print(sinks.verdict(layer, head), sinks.write[layer, head], sinks.first[layer, head])
     for name in EXPERIMENTS:

@@ -3,14 +3,9 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis import weight_distribution
 from explorer.analysis.batched_passes import MOST, QUICK
-from explorer.analysis.weight_distribution import (
-    DECILES,
-    WeightDeciles,
-    readable_lines,
-    usual_lines,
-    weight_deciles,
-)
+from explorer.analysis.weight_distribution import DECILES, WeightDeciles, weight_deciles
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.messages import say
@@ -46,8 +41,8 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
     weights = sum(weight.numel() for weight in opened.model.parameters())
     most_tokens = (MOST if typed else QUICK // 2) // weights
     try:
-        every, source = (lines_in(typed), "") if typed else usual_lines(opened)
-        counts = readable_lines(opened, every, most_tokens, own=bool(typed))
+        every, source = (lines_in(typed), "") if typed else weight_distribution.usual_lines(opened)
+        counts = weight_distribution.readable_lines(opened, every, most_tokens, own=bool(typed))
     except (ForwardPassError, TextError) as error:
         say(str(error))
         return None
