@@ -24,13 +24,18 @@ def test_the_lens_and_the_map_show_the_pass_with_the_interventions() -> None:
     assert "run_edited" in pasted(at)
     assert "No interventions are active" in said(press(at, "clear"))
     at = apps.page("overview/overview", **EDITS)
-    edited, small = sent(at, "pass_map"), sent(at, "miniature")
-    at.segmented_control(key="shown_pass").set_value("Before").run()
     plain = apps.page("overview/overview", **{**EDITS, "edits": ""})
-    assert edited != sent(at, "pass_map") == sent(plain, "pass_map")
-    assert small == sent(at, "miniature") != sent(plain, "miniature")
-    at = apps.page("attention/attention", **EDITS)
-    assert sent(at, "miniature") == sent(plain, "miniature"), "this page has no interventions"
+    pictures = "pass_map", "miniature"
+    assert all(sent(at, picture) != sent(plain, picture) for picture in pictures)
+    at.segmented_control(key="shown_pass").set_value("Before").run()
+    assert all(sent(at, picture) == sent(plain, picture) for picture in pictures)
+    for path, way in {"attention": {}, "query_key": {"pair_view": "Products"}}.items():
+        at.query_params.update(way)
+        apps.run(at.switch_page(f"../../pages/attention/{path}.py"))
+        assert "1 intervention is active; this page shows the pass without it." in said(at)
+        assert sent(at, "miniature") == sent(plain, "miniature")
+    at.query_params["lesson"] = ""
+    assert "1 intervention" not in said(at.run())
 
 
 def test_a_patch_is_drawn_as_a_third_grid_and_its_reach_in_colour() -> None:

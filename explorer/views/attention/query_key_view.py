@@ -62,9 +62,9 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
         label = _label("Key", words.column)
         key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
         view = one_of("pair_view", VIEWS, as_list=True, label_visibility="collapsed", width=130)
-    if view in WHY:
-        edited, which = draw_active(context, (AFTER, BEFORE))
-        forward = edited.forward if which == AFTER else forward
+    edited, which = draw_active(context, (AFTER, BEFORE) if view in WHY else ())
+    if which == AFTER:
+        forward = edited.forward
         rows, columns = forward.rows(at.part), forward.columns(at.part)
         context = context.with_pass(forward)
     pair = query_key_pair(forward, *here, query, key)

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
 from explorer.app.choosing import EDITS, draw_page_link
-from explorer.app.context import PageContext
+from explorer.app.context import PageContext, current_context
 from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import session, state_of
@@ -74,27 +74,51 @@ def draw_history(
 
 
 BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
+SHOW_EDITS = ("overview", "logit_lens", "interventions", "query_key")
+LEAVE_OUT = ("attention", "head_steps", "masks", "embedding_space", "positions", "heads")
+LEAVE_OUT += ("forward_pass", "generation", "circuits", "compare")
+WITH, WITHOUT = "Your interventions", {BEFORE, "Products", "Value", "Distances"}
+"""What a control of these pages says where a view shows the other pass."""
 
 
-def draw_active(context: PageContext, passes: Sequence[str]) -> tuple[EditedPass, str]:
+def shows_edits() -> bool:
+    """Whether the page shows the pass with the interventions, alone or beside the one without."""
+    names = filter(address.is_declared, ("shown_pass", "pair_view", "with"))
+    chosen = {address.current_value(name) for name in names}
+    return WITH in chosen or (session().page in SHOW_EDITS and not chosen & WITHOUT)
+
+
+def draw_left_out() -> None:
+    """On a page that shows only the pass without the interventions: say so if any are active."""
+    context, is_here = current_context(), session().page in LEAVE_OUT and not shows_edits()
+    if is_here and context and isinstance(context.passed, ForwardPass):
+        draw_active(context)
+
+
+def draw_active(context: PageContext, passes: Sequence[str] = ()) -> tuple[EditedPass, str]:
     """On a page about the pass: how many interventions are active, and which pass is shown.
 
-    Draws nothing, and shows the pass without them, where there are none.
+    Draws nothing, and shows the pass without them, where there are none. Without `passes` to
+    choose from it shows that one too, and says so, except in a lesson.
     """
     history = _settled()
-    if not history.edits:
+    is_needed = passes or (history.active and not address.is_named("lesson"))
+    if not history.edits or not is_needed:
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
     are = "intervention is active" if count == 1 else "interventions are active"
     with st.container(**ROW):
-        st.text(f"{count or 'No'} {are}{f'; {absent} cannot apply here' * bool(absent)}")
-        with st.popover("Undo or remove"):
-            draw_history(context)
+        without = f"; this page shows the pass without {'it' if count == 1 else 'them'}."
+        cannot = f"; {absent} cannot apply here" * bool(absent)
+        st.text(f"{count or 'No'} {are}{cannot if passes else without}")
+        if passes:
+            with st.popover("Undo or remove"):
+                draw_history(context)
         draw_page_link("interventions")
-        if count:
+        if count and passes:
             which = one_of("shown_pass", passes, label_visibility="collapsed")
-    if count and context.forward.output_tokens:
+    if count and passes and context.forward.output_tokens:
         st.caption(TEACHER_FORCED)
     return edited, which
 
@@ -128,7 +152,8 @@ def _text() -> str:
 def _settled() -> EditHistory:
     """The interventions, also in the address; what cannot be read is dropped with a note."""
     history, notes = from_address(_text())
-    EDITS.settle({"edits": to_address(history)})
+    if address.is_declared("edits"):
+        EDITS.settle({"edits": to_address(history)})
     if notes:
         keep_note("edits", *notes, until=to_address(history))
     return history

@@ -20,7 +20,7 @@ from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.answers import shown_place
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass
-from explorer.views.shared.edit_history import current_history
+from explorer.views.shared.edit_history import current_history, shows_edits
 from explorer.views.shared.pass_position import STAGE_CHOICES, stage_of_part
 
 KEY, HEIGHT, STAGES = "miniature", 170, "forward_pass"
@@ -34,7 +34,6 @@ PASS_PARTS = {
     "answer": ("Answer", "generation"),
 }
 """The parts of a pass from bottom to top, each with its label and page."""
-WITH_EDITS = ("overview", "logit_lens", "interventions")
 
 
 def draw_miniature() -> None:
@@ -50,7 +49,7 @@ def draw_miniature() -> None:
         return
     if not information_flow.is_computable(forward):
         return
-    if session().page in WITH_EDITS:
+    if shows_edits():
         forward = run_edited(opened, forward, current_history().active).forward
     with place:
         if information_flow.is_quick(forward) or information_flow.has_flow(opened, forward):
