@@ -72,10 +72,10 @@ class PersistentChoices:
             if values[key] != default
         }
         session().persistent[self.name] = chosen
-        for key in self.defaults:
+        for key in filter(address.is_declared, self.defaults):
             if key in chosen:
                 address.write(key, chosen[key])
-            elif address.is_declared(key):
+            else:
                 address.remove(key)
 
     def take(self, key: str) -> None:

@@ -75,6 +75,7 @@ def board(
     narrow: bool = False,
     coloured: bool = False,
     column: int = -1,
+    seen: int = -1,
     on_pick: Callable[[int], None] | None = None,
     on_pick_column: Callable[[int], None] | None = None,
     drags: str = "",
@@ -88,7 +89,7 @@ def board(
     does, with {row}. Words of others only ever become text. `narrow` columns are as wide as a token
     and scroll sideways where there are many. A `coloured` cell has its share as its colour and as a
     number behind its text, in place of a bar; the `column` that is chosen has a frame, and a click
-    in another one is told to `on_pick_column`.
+    in another one is told to `on_pick_column`. Where not all fit, it, or `seen`, is in sight first.
 
     A cell of a board that `drags` "from" is dragged, or clicked and then dropped by a second click,
     onto a board of the same rows that `drags` "onto": it stays in its row. `on_drop` of the latter
@@ -127,6 +128,7 @@ def board(
         "pick": pick,
         "columns": [[named.name, named.note, named.short] for named in columns],
         "column": column,
+        "seen": column if seen < 0 else seen,
         "coloured": coloured,
         "drags": drags,
         "rows": [

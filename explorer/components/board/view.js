@@ -109,8 +109,9 @@ function show(state) {
     stage.style.setProperty("--row", `${Math.max(LOWEST, Math.min(HIGHEST, Math.floor(high)))}px`);
   }
   needs(state, table.offsetHeight + BELOW);
-  const chosen = state.fresh && stage.querySelector("td.chosen");
-  if (chosen) stage.scrollLeft = chosen.offsetLeft - stage.clientWidth / 2;
+  const chosen = state.fresh && stage.querySelector(`td[data-column="${data.seen}"]`);
+  const wide = chosen?.offsetWidth, left = chosen?.offsetLeft - stage.clientWidth / 2;
+  if (chosen) stage.scrollLeft = Math.floor(left / wide) * wide;  // no column is cut there
   state.fresh = false;
   state.faded();
 }

@@ -26,8 +26,8 @@ MATRIX_HTML = """
 <div class="view matrix">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
-  <div class="foot"><span class="place"></span><span class="notes"></span><span class="hint"></span>
-    <div class="legend"></div></div>
+  <div class="foot"><div class="legend"></div>
+    <span class="hint"></span><span class="notes"></span><span class="place"></span></div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """

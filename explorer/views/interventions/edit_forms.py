@@ -63,8 +63,8 @@ PRESET, KEY, CELLS = "Preset", "One key", "Cell by cell"
 MOST_PAINTED = 96
 """Tokens per side whose cells a finger or a pointer can still hit."""
 OF_TEXTS = "Difference of two texts"
-LIST = 130
-"""Pixels of a list in the row."""
+LIST, OF_QUERIES, OF_KEYS, SHORT = 130, 166, 150, 110
+"""Pixels of a list in the row; those of tokens have their labels in them."""
 UNLABELLED: dict[str, Any] = {"width": LIST, "label_visibility": "collapsed"}
 TOKEN_AT = PersistentChoices("token_at", {"token_at": ""})
 
@@ -109,12 +109,13 @@ def _draw_edge_form(context: PageContext, after: ForwardPass, places: FormPlaces
     at, cell = context.choice, pinned.in_text(context, after)
     rows, columns = after.rows(at.part), after.columns(at.part)
     last = len(rows) - 1 if cell.query is None else cell.query
-    query = token("edge_query", rows, last, width=LIST)
+    query = token("edge_query", rows, last, width=OF_QUERIES)
     row = after.weights(at.part, at.layer, at.head)[query]
     largest = int(row.argmax()) if cell.key is None else cell.key
-    key = token("edge_key", columns, largest, width=LIST)
-    scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS), as_list=True, **UNLABELLED)
-    to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO), as_list=True, **UNLABELLED)]
+    key = token("edge_key", columns, largest, width=OF_KEYS)
+    how = UNLABELLED | {"as_list": True, "width": SHORT}
+    scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS), **how)
+    to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO), **how)]
     head = at.head if scope == THIS_HEAD else None
     if not after.mask(at.part, at.layer)[query, key]:
         places.notes.text("This key is masked for this query, so there is no edge to cut.")
@@ -183,9 +184,8 @@ def _draw_patch_form(context: PageContext, after: ForwardPass, places: FormPlace
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
     rows = context.forward.rows(part)
     position = token("patch_at", rows, len(rows) - 1, width=LIST)
-    edit = None
-    if source and source.strip():
-        edit = Patch(part, at.layer, at.head if is_head else None, position, source)
+    head = at.head if is_head else None
+    edit = Patch(part, at.layer, head, position, source) if source.strip() else None
     of = f"layer {at.layer}, head {at.head}" if is_head else f"layer {at.layer}"
     edit_button(context, edit, f"Patch {of}", "patch", type="primary")
 
@@ -205,9 +205,8 @@ def _draw_steering_form(context: PageContext, after: ForwardPass, places: FormPl
     strength = slider("steer_strength", width=110, label_visibility="collapsed")
     texts = (toward,) if kind == HEAD_OUTPUT else (toward, away)
     part = at.part if kind == HEAD_OUTPUT else f"{at.part.split('.')[0]}.self_attn"
-    edit = None
-    if all(text.strip() for text in texts):
-        edit = Steer(part, at.layer, at.head if kind == HEAD_OUTPUT else None, strength, texts)
+    head, is_typed = at.head if kind == HEAD_OUTPUT else None, all(map(str.strip, texts))
+    edit = Steer(part, at.layer, head, strength, texts) if is_typed else None
     edit_button(context, edit, f"Steer after layer {at.layer}", "steer", type="primary")
 
 
@@ -226,18 +225,17 @@ def _draw_mask_form(context: PageContext, after: ForwardPass, places: FormPlaces
     """One of three ways to change which keys a query may attend to."""
     way = one_of("mask_how", (PRESET, KEY, CELLS), label_visibility="collapsed")
     scope = one_of("mask_where", (THIS_LAYER, EVERY_LAYER), as_list=True, **UNLABELLED)
-    layer = context.choice.layer if scope == THIS_LAYER else None
+    at = context.choice
+    layer = at.layer if scope == THIS_LAYER else None
     if way == PRESET:
         _draw_preset_form(context, layer, places)
     elif way == KEY:
-        part = context.choice.part
-        key = token("mask_key", after.columns(part), 0, width=LIST)
+        key = token("mask_key", after.columns(at.part), 0, width=LIST)
         label = "Mask it for every query"
-        edit_button(context, HideKey(part, layer, key), label, "hide_key", type="primary")
+        edit_button(context, HideKey(at.part, layer, key), label, "hide_key", type="primary")
     else:
         _draw_cells_form(context, after, layer, places)
     with places.notes:
-        at = context.choice
         masked = (~after.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
         if masked:
             named = ", ".join(named_at(after.rows(at.part), query) for query in masked[:6])
@@ -279,8 +277,7 @@ def _draw_cells_form(
         query = token("cell_query", rows, len(rows) - 1, width=LIST)
         key = token("cell_key", columns, 0, width=LIST)
         edit = flip(query, key)
-        label = "Unmask" if edit.allowed else "Mask"
-        edit_button(context, edit, label, "set_cell", type="primary")
+        edit_button(context, edit, "Unmask" if edit.allowed else "Mask", "set_cell", type="primary")
         return
     weights = after.weights(at.part, at.layer, at.head)
     places.notes.caption(

@@ -32,6 +32,7 @@ NO_WORDS = "This model predicts no tokens, so its residual streams have no logit
 SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
 HOW = "Drag a cell of the second text onto one of yours, or click both."
 REPLACES = "Its residual stream replaces that of your text there, after the same layer."
+FROM = "The texts differ from {} on; before it a patch changes nothing at the same position."
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
     "attend to a changed one. A frame marks a cell whose likeliest token has changed."
@@ -39,13 +40,12 @@ COLOURED = (
 
 
 def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> Script | None:
-    """Both texts' grids, the first to drag from and the second to drop onto, and the result."""
+    """The grid of the second text to drag from; that of the text, or the result, to drop onto."""
     opened, forward = context.opened, context.forward
     if not has_words(opened.config) or sum(not token.special for token in forward.tokens) < 2:
         st.text(SHORT if has_words(opened.config) else NO_WORDS)
         return None
     of_text, beside = widgets.side_by_side(1, 1)
-    beside.caption(HOW)
     others = (example for example in context.entry.examples if example != forward.text)
     usual = default_corruption(opened, forward.text) or next(others, "")
     with of_text:
@@ -67,32 +67,33 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     def drop(row: int, source: int, target: int) -> None:
         add_intervention(opened, forward, patch(layers - 1 - row, theirs[source], ours[target]))
 
-    if not current_history().edits:
-        first, second = (passed.last_stack_tokens for passed in (other, forward))
-        differ = (at for at in ours if at in theirs and first[at].label != second[at].label)
-        at = min(next(differ, position), position, len(first) - 1)
-        source, target = (literal(named_at(tokens, at)) for tokens in (first, second))
+    first, second = (passed.last_stack_tokens for passed in (other, forward))
+    differ = [at for at in ours if at in theirs and first[at].label != second[at].label]
+    at = min(*differ[:1], position, len(first) - 1)
+    source, target = (literal(named_at(tokens, at)) for tokens in (first, second))
+    done = current_history()
+    if not done.edits:
         label = f"Example: {source} onto {target}, after layer 0"
-        with beside:
+        with of_text:
             edit_button(context, patch(0, at, at), label, "example_edit")
+    later = (isinstance(edit, Patch) and edit.position >= at for edit in done.active)
+    is_same = at in differ and forward.config.kind == "decoder" and all(later)
+    beside.caption(f"{HOW} {FROM.format(target)}" if is_same else HOW)
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}
         title = f"{context.choice.called} · Lens of the second text"
-        draw_lens(context, other, position, title=title, column=-1, **drag)
-    with right:
-        onto = {"key": "drag_onto", "idle": "Your text: drop here", "drags": "onto"}
-        to: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": drop}
-        draw_lens(context, forward, position, **onto, **to)
-    is_coloured = bool(edited.applied) and is_computable(forward)
+        draw_lens(context, other, position, title=title, column=-1, seen=at - theirs.start, **drag)
+    is_coloured, looks = bool(edited.applied) and is_computable(forward), None
     if is_coloured:
-        changed = changed_words(opened, forward, edited.forward)
         reach = can_change(edited.forward, edited.applied).tolist()
-        looks = [
-            [look if can else "muted" for look, can in zip(*rows, strict=True)]
-            for rows in zip(changed, reach, strict=True)
-        ]
-        draw_lens(context, edited.forward, position, looks)
+        both = zip(changed_words(opened, forward, edited.forward), reach, strict=True)
+        looks = [[how if can else "muted" for how, can in zip(*row, strict=True)] for row in both]
+    with right:
+        idle = f"Your text{' with the interventions' * is_coloured}: drop here"
+        onto: dict[str, Any] = {"column": -1, "carried": len(theirs), "on_drop": drop}
+        onto |= {"idle": idle, "drags": "onto", "seen": at - ours.start}
+        draw_lens(context, edited.forward if is_coloured else forward, position, looks, **onto)
     st.caption(COLOURED if is_coloured else REPLACES)
     return script(patched_lens_code, edited)
 

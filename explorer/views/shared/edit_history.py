@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
 from explorer.app.choosing import EDITS, draw_page_link
-from explorer.app.context import PageContext, current_context
+from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.app.session import session, state_of
@@ -75,8 +75,8 @@ def draw_history(
 
 BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
 SHOW_EDITS = ("overview", "logit_lens", "interventions", "query_key")
-LEAVE_OUT = ("attention", "head_steps", "masks", "embedding_space", "positions", "heads")
-LEAVE_OUT += ("forward_pass", "generation", "circuits", "compare")
+LEAVE_OUT = {"attention", "head_steps", "masks", "embedding_space", "positions", "heads"}
+LEAVE_OUT |= {"forward_pass", "generation", "circuits", "compare"}
 WITH, WITHOUT = "Your interventions", {BEFORE, "Products", "Value", "Distances"}
 """What a control of these pages says where a view shows the other pass."""
 
@@ -88,13 +88,6 @@ def shows_edits() -> bool:
     return WITH in chosen or (session().page in SHOW_EDITS and not chosen & WITHOUT)
 
 
-def draw_left_out() -> None:
-    """On a page that shows only the pass without the interventions: say so if any are active."""
-    context, is_here = current_context(), session().page in LEAVE_OUT and not shows_edits()
-    if is_here and context and isinstance(context.passed, ForwardPass):
-        draw_active(context)
-
-
 def draw_active(context: PageContext, passes: Sequence[str] = ()) -> tuple[EditedPass, str]:
     """On a page about the pass: how many interventions are active, and which pass is shown.
 
@@ -102,8 +95,7 @@ def draw_active(context: PageContext, passes: Sequence[str] = ()) -> tuple[Edite
     choose from it shows that one too, and says so, except in a lesson.
     """
     history = _settled()
-    is_needed = passes or (history.active and not address.is_named("lesson"))
-    if not history.edits or not is_needed:
+    if not (history.edits if passes else history.active and not address.is_named("lesson")):
         return EditedPass(context.forward), BEFORE
     edited, which = run_edited(context.opened, context.forward, history.active), BEFORE
     count, absent = len(edited.applied), len(edited.not_applicable)
@@ -152,8 +144,7 @@ def _text() -> str:
 def _settled() -> EditHistory:
     """The interventions, also in the address; what cannot be read is dropped with a note."""
     history, notes = from_address(_text())
-    if address.is_declared("edits"):
-        EDITS.settle({"edits": to_address(history)})
+    EDITS.settle({"edits": to_address(history)})
     if notes:
         keep_note("edits", *notes, until=to_address(history))
     return history
@@ -242,12 +233,12 @@ def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -
         if not history.edits:
             st.text("No interventions yet.")
         for index, edit in reversed(list(enumerate(history.edits))):
-            with st.container(**ROW):
+            with st.container(**ROW, wrap=False):
                 state = " (undone)" if index >= history.done else ""
                 if why := edited.not_applicable.get(index):
                     state = f" (does not apply). {why}"
                 words = describe_edit(context.opened, context.forward, edit)
-                st.text(f"{index + 1}. {words}{state}")
+                st.text(f"{index + 1}. {words}{state}", width="stretch")
                 args, how = (history.remove(index),), {"key": f"remove_{index}", **QUIET}
                 st.button("Remove", on_click=store_history, args=args, **how)
 

@@ -20,7 +20,7 @@ from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.answers import shown_place
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass
-from explorer.views.shared.edit_history import current_history, shows_edits
+from explorer.views.shared.edit_history import LEAVE_OUT, current_history, draw_active, shows_edits
 from explorer.views.shared.pass_position import STAGE_CHOICES, stage_of_part
 
 KEY, HEIGHT, STAGES = "miniature", 170, "forward_pass"
@@ -39,7 +39,8 @@ PASS_PARTS = {
 def draw_miniature() -> None:
     """Draw the miniature if there is a pass; if there is none, the page says so.
 
-    For a long text it takes long, so it is drawn after the page's own run.
+    For a long text it takes long, so it is drawn after the page's own run. It is of the pass on the
+    page; where that is the one without the interventions, say so.
     """
     context, place = current_context(), session().sidebar_head
     if context is None or place is None:  # a page that runs alone
@@ -47,10 +48,12 @@ def draw_miniature() -> None:
     opened, forward = context.model, context.passed
     if not isinstance(opened, OpenModel) or not isinstance(forward, ForwardPass):
         return
-    if not information_flow.is_computable(forward):
-        return
     if shows_edits():
         forward = run_edited(opened, forward, current_history().active).forward
+    elif session().page in LEAVE_OUT:
+        draw_active(context)
+    if not information_flow.is_computable(forward):
+        return
     with place:
         if information_flow.is_quick(forward) or information_flow.has_flow(opened, forward):
             _draw(context, opened, forward)

@@ -36,7 +36,6 @@ from explorer.text.token_labels import Label
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.lessons.panel import draw_lesson
 from explorer.views.shared.code_panel import Script, code_panel
-from explorer.views.shared.edit_history import draw_left_out
 from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
@@ -66,7 +65,6 @@ def opening(title: str, sentence: str) -> None:
         draw_miniature()
         draw_tools()
         draw_lesson()
-        draw_left_out()
 
 
 def closing(
