@@ -25,26 +25,26 @@ def test_the_lens_and_the_map_show_the_pass_with_the_interventions() -> None:
     assert "No interventions are active" in said(press(at, "clear"))
     at = apps.page("overview/overview", **EDITS)
     plain = apps.page("overview/overview", **{**EDITS, "edits": ""})
-    pictures = "pass_map", "miniature"
-    assert all(sent(at, picture) != sent(plain, picture) for picture in pictures)
+    assert all(sent(at, key) != sent(plain, key) for key in ("pass_map", "miniature"))
     at.segmented_control(key="shown_pass").set_value("Before").run()
-    assert all(sent(at, picture) == sent(plain, picture) for picture in pictures)
+    assert all(sent(at, key) == sent(plain, key) for key in ("pass_map", "miniature"))
     for path, way in {"attention": {}, "query_key": {"pair_view": "Products"}}.items():
         at.query_params.update(way)
-        apps.run(at.switch_page(f"../../pages/attention/{path}.py"))
+        at.switch_page(f"../../pages/attention/{path}.py").run()
         assert "1 intervention is active; this page shows the pass without it." in said(at)
         assert sent(at, "miniature") == sent(plain, "miniature")
     at.query_params["lesson"] = ""
     assert "1 intervention" not in said(at.run())
 
 
-def test_a_patch_is_drawn_as_a_third_grid_and_its_reach_in_colour() -> None:
+def test_a_patch_is_drawn_in_place_of_the_text_and_its_reach_in_colour() -> None:
     lens = {"look": "Patch lens", "lens_from": "the hat"}
     at = apps.page("experiments/interventions", **{**EDITS, "edits": ""}, **lens)
     assert patch_lens.REPLACES in said(at)
     assert at.button(key="example_edit").label.startswith("Example: “␣hat” ")
     assert "at “␣cat” (2): patched from token 2 of “the hat”" in said(press(at, "example_edit"))
-    assert patch_lens.REPLACES not in said(at)
+    assert "The texts differ from “␣cat”" in said(at) and patch_lens.REPLACES not in said(at)
+    assert [sent(at, key)[0]["seen"] for key in ("drag_from", "edited_lens")] == [2, 2]
     at = apps.page("experiments/interventions", **EDITS, **lens)
     assert "patched from token 1 of “the hat”" in said(at)
     rows = sent(at, "edited_lens")[0]["rows"]

@@ -68,7 +68,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         add_intervention(opened, forward, patch(layers - 1 - row, theirs[source], ours[target]))
 
     first, second = (passed.last_stack_tokens for passed in (other, forward))
-    differ = [at for at in ours if at in theirs and first[at].label != second[at].label]
+    differ = [at for at in range(min(len(first), len(second))) if first[at].id != second[at].id]
     at = min(*differ[:1], position, len(first) - 1)
     source, target = (literal(named_at(tokens, at)) for tokens in (first, second))
     done = current_history()
