@@ -70,7 +70,8 @@ def test_edits_wait_while_another_page_or_text_is_looked_at() -> None:
     at = page(edits="1.1~h.d.0.1.z")
     for left in ("1.1~h.d.0.1.z", ""):
         for name in ("attention/attention", "experiments/museum", "lessons/lessons"):
-            goes_to(at, name)
+            words = "1 intervention is active; this page shows the pass without it."
+            assert (words in said(goes_to(at, name))) == (bool(left) and "attention" in name)
             assert "edits" not in at.query_params
         assert edits(goes_to(at, INTERVENTIONS)) == left
         assert ("is active" in said(goes_to(at, apps.FIRST))) == bool(left)
@@ -82,8 +83,8 @@ def test_a_lesson_begins_with_its_own_edits_and_those_before_it_come_back() -> N
     mine, step = "1.1~h.d.0.1.z", {"lesson": "masks", "lesson_step": "1"}
     at = page(edits=mine)
     for own in ("", "1.1~k.d.a.1"):
-        goes_to(at, apps.FIRST, **step)
-        assert "is active" not in said(at)
+        for name in ("attention/attention", apps.FIRST):
+            assert "is active" not in said(goes_to(at, name, **step))
         assert edits(goes_to(at, INTERVENTIONS, **step, **({"edits": own} if own else {}))) == own
         goes_to(at, "input/tokens")
         assert edits(goes_to(at, INTERVENTIONS)) == mine
@@ -126,8 +127,7 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
     assert "Generated before: le chat noir ne voit pas la maison blanche" in said(at)
     assert "Generated after: le chat noir ne voit pas la maison grise" in said(at)
     assert "Changed: “blanche” → “grise”" in said(at)
-    reads = "In the numbers and maps below, the decoder reads the answer generated before"
-    assert reads in said(at)
+    assert "In the numbers and maps below, the decoder reads the answer gen" in said(at)
 
 
 def test_a_held_cell_is_changed_by_one_click() -> None:
@@ -179,7 +179,6 @@ def test_a_forbidden_cell_is_allowed_by_an_edit(opened: tuple[OpenModel, Forward
     edit_history.add_intervention(*opened, MaskCell(D, 0, 2, 1, False))
     edit_history.add_intervention(*opened, MaskCell(D, 0, 2, 1, True))
     assert edit_history.current_history().active == (everywhere, MaskCell(D, 0, 2, 1, True))
-
     hidden = HideKey(D, 1, 1)
     edit_history.store_history(EditHistory((hidden, everywhere), 2))
     edit_history.add_intervention(*opened, MaskCell(D, None, 2, 1, True))
@@ -191,7 +190,6 @@ def test_a_full_history_says_so() -> None:
     address = to_address(EditHistory(full, MAX_EDITS))
     at = page(edits=address, change="Mask", mask_how="Cell by cell")
     assert edit_history.FULL not in said(at)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edit_history.st, "session_state", {})
         edit_history.store_history(EditHistory(full, MAX_EDITS))
@@ -240,7 +238,6 @@ def test_what_is_too_much_together_is_set_aside(monkeypatch: pytest.MonkeyPatch)
     assert "5. Layer 0, head 0" in said(at)
     assert "(does not apply). At most 4 texts can be patched from" in said(at)
     assert not at.button(key="ablate_head").disabled
-
     found = open_model("letters")
     short, long = (len(run_text(found, text).target) for text in ("the cat", "the cat and the hat"))
     assert 2 * short**2 <= long**2

@@ -116,7 +116,6 @@ def _draw_edge_form(context: PageContext, after: ForwardPass, places: FormPlaces
     how = UNLABELLED | {"as_list": True, "width": SHORT}
     scope = one_of("edge_in", (THIS_HEAD, ALL_HEADS), **how)
     to = CUT_TO[one_of("edge_becomes", tuple(CUT_TO), **how)]
-    head = at.head if scope == THIS_HEAD else None
     if not after.mask(at.part, at.layer)[query, key]:
         places.notes.text("This key is masked for this query, so there is no edge to cut.")
         return
@@ -124,7 +123,7 @@ def _draw_edge_form(context: PageContext, after: ForwardPass, places: FormPlaces
     words = after.part(at.part).words.cell.format(
         row=label_at(rows, query), column=label_at(columns, key), value=three(weight)
     )
-    edit = CutEdge(at.part, at.layer, head, query, key, to)
+    edit = CutEdge(at.part, at.layer, at.head if scope == THIS_HEAD else None, query, key, to)
     edit_button(context, edit, "Cut the edge", "cut_edge", type="primary")
     others = three(float(row.sum()) - weight)
     places.notes.caption(
