@@ -30,7 +30,6 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token_names
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import session
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.head_charts import source_bars
@@ -242,7 +241,6 @@ def _go_to(context: PageContext, trail: Sequence[HeadCell]) -> None:
     cell = trail[-1]
     choose_head(cell.layer, cell.head, cell.part)
     pinned.pin(PinnedCell(cell.query, cell.key))
-    session().one_entry = True
     TRAIL.put("trail", "-".join(_written(context, one) for one in trail))
 
 
