@@ -42,6 +42,8 @@ from models.shapes import Rotation
 
 QUERY, KEY = "query", "key"
 BIAS, POSITION_BIAS = "bias", "position bias"
+NOISE = 1e-6
+"""A source that is smaller, relative to the largest, is not named."""
 SUM = Residual(nn.Identity(), pre=True)
 Writes = dict[str, HeadReads | SublayerWrite]
 
@@ -437,18 +439,26 @@ def sources_in_words(
         name = re.sub(r" (\d+)$", r" of layer \1", f"the {one.name}")
         name = name.replace("the mlp of", "feed-forward")
         if one.part:
-            name = f"head {one.name} from {named_at(columns(one.part), one.read)}"
+            read = named_at(columns(one.part), one.read)
+            name = f"head {one.name} (which read {read} most)"
         return f"{name} {'lowers' if one.value < 0 else 'raises'} it by {three(abs(one.value))}"
 
-    side = "above" if sources.contrast >= 0 else "below"
+    def largest(side: Sequence[Source]) -> str:
+        first, *more = strongest_sources(side, 2)
+        more = [one for one in more if abs(one.value) > NOISE * abs(first.value)]
+        return " and ".join(map(named, [first, *more]))
+
+    side, whole = "above" if sources.contrast >= 0 else "below", "difference"
     if sources.against is None and not sources.others:
-        start = f"The score is {three(sources.contrast)}"
+        start, whole = f"The score is {three(sources.contrast)}", "score"
     else:
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
-    query, key = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
+    query, key = map(largest, sources.sides)
     bias = sources.position_bias
-    added = "" if bias is None else f", with the position bias of {three(bias)},"
-    words = f"{start}. Its largest sources: in the query, {query}; in the key, {key}."
-    return f"{words} Each side{added} sums to the score."
+    those = "The" if bias is None else f"With the position bias of {three(bias)}, the"
+    return (
+        f"{start}. The largest sources of this {whole}: in the query, {query}; in the key, {key}. "
+        f"{those} sources of the query alone sum to it, and so do those of the key."
+    )
