@@ -42,8 +42,7 @@ from models.shapes import Rotation
 
 QUERY, KEY = "query", "key"
 BIAS, POSITION_BIAS = "bias", "position bias"
-NOISE = 1e-6
-"""A source that is smaller, relative to the largest, is not named."""
+NOISE = 1e-6  # of the largest source
 SUM = Residual(nn.Identity(), pre=True)
 Writes = dict[str, HeadReads | SublayerWrite]
 
@@ -422,9 +421,10 @@ def _edits(forward: ForwardPass, part: str, layer: int, *kinds: type) -> list[An
     return [edit for edit in of_layer if isinstance(edit, kinds or object)]
 
 
-def strongest_sources(side: Sequence[Source], most: int) -> list[Source]:
-    """The largest sources of a side, of either sign."""
-    return sorted(side, key=lambda one: -abs(one.value))[:most]
+def strongest_sources(side: Sequence[Source], most: int, least: float = 0.0) -> list[Source]:
+    """The largest sources of a side, of either sign; `least` is relative to the largest one."""
+    some = sorted(side, key=lambda one: -abs(one.value))[:most]
+    return [one for one in some if abs(one.value) >= least * abs(some[0].value)]
 
 
 def sources_in_words(
@@ -443,11 +443,6 @@ def sources_in_words(
             name = f"head {one.name} (which read {read} most)"
         return f"{name} {'lowers' if one.value < 0 else 'raises'} it by {three(abs(one.value))}"
 
-    def largest(side: Sequence[Source]) -> str:
-        first, *more = strongest_sources(side, 2)
-        more = [one for one in more if abs(one.value) > NOISE * abs(first.value)]
-        return " and ".join(map(named, [first, *more]))
-
     side, whole = "above" if sources.contrast >= 0 else "below", "difference"
     if sources.against is None and not sources.others:
         start, whole = f"The score is {three(sources.contrast)}", "score"
@@ -455,7 +450,8 @@ def sources_in_words(
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
-    query, key = map(largest, sources.sides)
+    largest = (strongest_sources(of, 2, NOISE) for of in sources.sides)
+    query, key = (" and ".join(map(named, some)) for some in largest)
     bias = sources.position_bias
     those = "The" if bias is None else f"With the position bias of {three(bias)}, the"
     return (
