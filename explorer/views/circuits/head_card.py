@@ -163,7 +163,8 @@ def draw_head_card(
         names = token_names(forward.rows(part))
         chosen = {"query": names[at.query], "key": names[at.key], "text": pair.texts.clean}
         link = {**carried("query_key"), "layer": layer, "head": head, **chosen}
-        neighbour("circuit_map-why", [name, why, f"query_key?{urlencode(link, doseq=True)}"])
+        address = f"query_key?{urlencode(link, doseq=True)}"
+        neighbour("circuit_map-why", [name, f"{layer}.{head}: {why}", address])
     scores = _measure_scores(opened, layer, head)
     attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:
