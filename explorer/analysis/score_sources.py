@@ -455,6 +455,6 @@ def sources_in_words(
     bias = sources.position_bias
     those = "The" if bias is None else f"With the position bias of {three(bias)}, the"
     return (
-        f"{start}. The largest sources of this {whole}: in the query, {query}; in the key, {key}. "
-        f"{those} sources of the query alone sum to it, and so do those of the key."
+        f"{start}. Largest sources: in the query, {query}; in the key, {key}. "
+        f"{those} sources of each side alone sum to this {whole}."
     )
