@@ -42,6 +42,7 @@ from models.shapes import Rotation
 
 QUERY, KEY = "query", "key"
 BIAS, POSITION_BIAS = "bias", "position bias"
+NOISE = 1e-6  # of the largest source
 SUM = Residual(nn.Identity(), pre=True)
 Writes = dict[str, HeadReads | SublayerWrite]
 
@@ -420,9 +421,10 @@ def _edits(forward: ForwardPass, part: str, layer: int, *kinds: type) -> list[An
     return [edit for edit in of_layer if isinstance(edit, kinds or object)]
 
 
-def strongest_sources(side: Sequence[Source], most: int) -> list[Source]:
-    """The largest sources of a side, of either sign."""
-    return sorted(side, key=lambda one: -abs(one.value))[:most]
+def strongest_sources(side: Sequence[Source], most: int, least: float = 0.0) -> list[Source]:
+    """The largest sources of a side, of either sign; `least` is relative to the largest one."""
+    some = sorted(side, key=lambda one: -abs(one.value))[:most]
+    return [one for one in some if abs(one.value) >= least * abs(some[0].value)]
 
 
 def sources_in_words(
@@ -437,18 +439,22 @@ def sources_in_words(
         name = re.sub(r" (\d+)$", r" of layer \1", f"the {one.name}")
         name = name.replace("the mlp of", "feed-forward")
         if one.part:
-            name = f"head {one.name} from {named_at(columns(one.part), one.read)}"
+            read = named_at(columns(one.part), one.read)
+            name = f"head {one.name} (which read {read} most)"
         return f"{name} {'lowers' if one.value < 0 else 'raises'} it by {three(abs(one.value))}"
 
-    side = "above" if sources.contrast >= 0 else "below"
+    side, whole = "above" if sources.contrast >= 0 else "below", "difference"
     if sources.against is None and not sources.others:
-        start = f"The score is {three(sources.contrast)}"
+        start, whole = f"The score is {three(sources.contrast)}", "score"
     else:
         keys = "other visible key" if sources.others == 1 else "other visible keys"
         other = against or f"the mean of the {sources.others:,} {keys}"
         start = f"The score is {three(abs(sources.contrast))} {side} {other}"
-    query, key = (" and ".join(map(named, strongest_sources(of, 2))) for of in sources.sides)
+    largest = (strongest_sources(of, 2, NOISE) for of in sources.sides)
+    query, key = (" and ".join(map(named, some)) for some in largest)
     bias = sources.position_bias
-    added = "" if bias is None else f", with the position bias of {three(bias)},"
-    words = f"{start}. Its largest sources: in the query, {query}; in the key, {key}."
-    return f"{words} Each side{added} sums to the score."
+    those = "The" if bias is None else f"With the position bias of {three(bias)}, the"
+    return (
+        f"{start}. Largest sources: in the query, {query}; in the key, {key}. "
+        f"{those} sources of each side alone sum to this {whole}."
+    )

@@ -20,7 +20,7 @@ UNBOUND = ("model", "special")
 """Choices of the frame that no widget writes into the address."""
 STAYS = ("text_file", *OF_LESSON, *AROUND)
 """Other parameters that every link repeats."""
-EDITS = PersistentChoices("edits", {"edits": ""})  # links name them, for one entry in history
+EDITS = PersistentChoices("edits", {"edits": ""})  # links name them
 
 
 def choose_head(layer: int, head: int, part: str = "") -> None:

@@ -72,8 +72,6 @@ class Session:
     """Whether the page can redraw only what follows the head."""
     head_alone: HeadAlone | None = None
     """Set if the page can redraw only what follows the head."""
-    one_entry: bool = False
-    """Whether all that the next run writes into the address is one entry of the history."""
     sidebar_head: DeltaGenerator | None = None
     """The container at the top of the sidebar, for the miniature."""
     sidebar_foot: DeltaGenerator | None = None

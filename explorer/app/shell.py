@@ -61,9 +61,8 @@ def main() -> None:
             redraw()
         if reader.head_alone is not None:
             reader.head_alone.end_entry = history.close
-        elif not reader.one_entry:
+        else:
             history.close()
-        reader.one_entry = False
         choosing.go_to_next_page()
         try:
             chosen.run()

@@ -10,25 +10,21 @@ function hide(names) {
   if (!document.adoptedStyleSheets.includes(sheet)) document.adoptedStyleSheets.push(sheet);
 }
 
-// On the way to another page Streamlit takes what only this one reads out of the address, as an entry
-// of its own in the browser's history: Back led there, and the choices were lost. It gets them back.
-function keepBehind() {
-  if (globalThis.explorerKeepsBehind) return;
-  globalThis.explorerKeepsBehind = true;
+// All that follows one act of the reader is one entry in the browser's history: another page and what
+// it chooses there, also what Streamlit takes out of the address of this page on the way. So Back
+// leads to what was on screen before. On arrival from outside and after Back nothing is a new entry.
+function oneEntryForAnAct() {
+  if (globalThis.explorerCountsActs) return;
+  globalThis.explorerCountsActs = true;
   const push = history.pushState.bind(history);
-  let before = null;
-  for (const event of ["pointerdown", "keydown", "popstate"]) {
-    addEventListener(event, () => { before = null; }, true);
+  let acted = false;
+  for (const event of ["pointerdown", "keydown", "click", "popstate"]) {
+    addEventListener(event, () => { acted = event !== "popstate"; }, true);
   }
-  history.pushState = (state, unused, url) => {
-    const here = location.href;
-    if (new URL(url, here).pathname === location.pathname) {
-      before ??= here;
-    } else if (before) {
-      history.replaceState(history.state, "", before);
-      before = null;
-    }
-    push(state, unused, url);
+  history.pushState = (...entry) => {
+    if (acted) push(...entry);
+    else history.replaceState(...entry);
+    acted = false;
   };
 }
 
@@ -78,7 +74,7 @@ export default function ({data: [page, hidden]}) {
   sameTheme();
   watchStages();
   hide(hidden);
-  keepBehind();
+  oneEntryForAnAct();
   skip();
   const before = globalThis.explorerPage;
   globalThis.explorerPage = page;

@@ -10,7 +10,8 @@ from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.components.picker import grid, select
 from explorer.views.attention import display_options, large_head
-from explorer.views.shared import widgets
+from explorer.views.attention.score_sources_view import HeadCell, why_in_words
+from explorer.views.shared import pinned, widgets
 from explorer.views.shared.head_alone import head_alone
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
@@ -48,6 +49,7 @@ with all_heads:
         on_pick=display_options.show_single_head,
         every=large_head.every_head(context),
     )
+    reasons = st.empty()  # beside the map: below it they would be below the window
     widgets.draw_answer(forward)
     widgets.notes(forward.notes)
 
@@ -56,6 +58,12 @@ with all_heads:
 def draw_head(context: PageContext) -> None:
     """Draw the large head, with its caption, its export and its code."""
     VIEWS[view](context, options)
+    cell = pinned.in_text(context, context.forward)
+    if cell.query is not None and cell.key is not None:
+        place = HeadCell(*context.choice.place, cell.query, cell.key)
+        reasons.text(why_in_words(context.opened, context.forward, place))
+    else:
+        reasons.empty()
     with below:
         caption = large_head.head_caption(context, options)
         widgets.notes(filter(None, (part.words.explanation, caption)))

@@ -61,7 +61,7 @@ def every_contrast(found: ForwardPass) -> list[ScoreSources]:
 def test_the_sources_add_up_to_the_score(found: ForwardPass) -> None:
     for sources in every_contrast(found):
         assert error_of(sources) <= 1e-10
-        is_named = "with the position bias of" in sources_in_words(sources, found.columns)
+        is_named = "With the position bias of" in sources_in_words(sources, found.columns)
         assert is_named == (sources.position_bias is not None)
 
 

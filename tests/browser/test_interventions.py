@@ -47,7 +47,7 @@ def test_a_pinned_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor
     page.get_by_role("link", name="Interventions on the pinned cell").click()
     visitor.titled("Interventions")
     visitor.rest()
-    expect(page.get_by_text(re.compile(r"^Pinned: .* \(2\) → .* \(1\)$"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^Pinned: .* \(2\) attends to .* \(1\)$"))).to_be_visible()
     visitor.press("Cut this edge in head 1")
     listed(visitor, "head 1: edge")
     visitor.press("Remove")

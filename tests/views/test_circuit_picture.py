@@ -127,13 +127,14 @@ def test_a_chosen_edge_opens_with_what_it_carries_and_the_card_of_its_head() -> 
     at = page()
     assert "card_map" not in apps.views(at)
     titles = [each["title"] for each in header(at)["edges"]]
-    heads = [{end.split()[0] for end in title.split(" → ")} for title in titles]
-    of_heads = [any("." in each for each in ends) for ends in heads]
+    of_heads = ["." in title for title in titles]
     for is_shown, number in ((each, of_heads.index(each)) for each in (True, False)):
         at = page(drawn_part=f"e{number}")
         said = [each.value for each in at.markdown]
         assert f"**{titles[number]}**" in said
         assert any(each.startswith("It carries ") for each in said)
         assert ("card_map" in apps.views(at)) is is_shown
-        assert any("Each side sums to the score" in each.value for each in at.text) is is_shown
+        whys = [handed(at, "circuit_map-why")] if "circuit_map-why-choice" in apps.views(at) else []
+        assert all(why.endswith("of each side alone sum to this difference.") for _, why, _ in whys)
+        assert len(whys) == is_shown
         assert (NO_HEAD_AT_EDGE in apps.said(at)) is not is_shown

@@ -2,7 +2,7 @@
 
 import {paint, signs} from "./paint.js";
 import {bends, layout, spread, TOP} from "./place.js";
-import {css, element, news, publish, taken, tellPage, three} from "../shared.js";
+import {choiceOf, css, element, news, publish, taken, tellPage, three} from "../shared.js";
 
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
@@ -22,7 +22,7 @@ function make(state) {
     move(state);
     tellChoice(state);
   });
-  state.chosen = () => state.data && choose(state) && counted(state);
+  state.chosen = () => state.data && (choose(state) ? counted(state) : card(state));
 }
 
 // ---- what is meant ---------------------------------------------------------------------
@@ -138,7 +138,18 @@ function row(name, value, className = "") {
 function card(state) {
   const {root, data, shown} = state, holder = root.querySelector(".card");
   root.querySelector(".hint").hidden = Boolean(shown);
-  holder.replaceChildren(...(!shown ? [] : shown.part === undefined ? edgeCard(state, shown.edge) : partCard(state, shown.part)));
+  const rows = !shown ? [] : shown.part === undefined ? edgeCard(state, shown.edge) : partCard(state, shown.part);
+  const [of, words, address] = choiceOf(`${data.name}-why`) ?? [];
+  if (of === `${data.title}: ${rows[0]?.textContent}`) {
+    const link = Object.assign(element("a", "what", "Query and key"), {href: address});
+    link.addEventListener("click", event => {
+      event.preventDefault();
+      history.pushState(null, "", address);
+      dispatchEvent(new PopStateEvent("popstate", {state: null}));
+    });
+    rows.splice(1, 0, element("div", "why", words), link);
+  }
+  holder.replaceChildren(...rows);
 }
 
 function scores([estimate, exact, spread], difference) {

@@ -69,7 +69,7 @@ PAGE_LINKS = {
     "attention": "Attention map",
     "head_steps": "Head, step by step",
     "query_key": "Query and key",
-    "interventions": "Cut this edge",
+    "interventions": "Interventions on this edge",
 }
 """The pages that show a picked edge in full, and what leads there."""
 

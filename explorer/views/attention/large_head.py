@@ -37,7 +37,6 @@ from explorer.views.attention.display_options import (
     layer_title,
     options_summary,
 )
-from explorer.views.attention.score_sources_view import HeadCell, why_in_words
 from explorer.views.shared import export_panel, pinned, widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pinned import PinnedCell
@@ -277,11 +276,9 @@ def adjusted_code(
 
 def _draw_below(context: PageContext, cell: PinnedCell, *notes: str) -> None:
     small = thumbnails_of(context.forward, context.choice.part)
-    if cell.query is not None and cell.key is not None:
-        place = HeadCell(*context.choice.place, cell.query, cell.key)
-        notes = (why_in_words(context.opened, context.forward, place), *notes)
-        if small.exact is not None and small.allowed is not None:
-            notes = (*notes, head_of_cell(small.exact, small.allowed, cell.query, cell.key))
+    query, key, exact, allowed = cell.query, cell.key, small.exact, small.allowed
+    if query is not None and key is not None and exact is not None and allowed is not None:
+        notes = (*notes, head_of_cell(exact, allowed, query, key))
     widgets.notes(filter(None, notes))
     pinned.links_from(cell)
 

@@ -30,7 +30,6 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token_names
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import session
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.head_charts import source_bars
@@ -242,7 +241,6 @@ def _go_to(context: PageContext, trail: Sequence[HeadCell]) -> None:
     cell = trail[-1]
     choose_head(cell.layer, cell.head, cell.part)
     pinned.pin(PinnedCell(cell.query, cell.key))
-    session().one_entry = True
     TRAIL.put("trail", "-".join(_written(context, one) for one in trail))
 
 
@@ -276,9 +274,9 @@ def _draw_trail(context: PageContext, trail: Sequence[HeadCell]) -> None:
     """A button for every earlier cell of the trail, which goes back to it."""
     for at, cell in enumerate(trail[:-1]):
         row, column = (label_at(*_place(context, cell, side)) for side in (QUERY, KEY))
+        row, column = (literal(cut(name, LONGEST_NAME)) for name in (row, column))
         st.button(
-            f"{cell.layer}.{cell.head}: {literal(cut(row, LONGEST_NAME))} → "
-            f"{literal(cut(column, LONGEST_NAME))}",
+            f"{cell.layer}.{cell.head}: {row} attends to {column}",
             key=f"trail_{at}",
             type="tertiary",
             icon=":material/arrow_back:",
@@ -352,10 +350,7 @@ def _in_a_row(tokens: Sequence[Token], places: Sequence[int]) -> str:
 
 def _about(sources: ScoreSources) -> str:
     """What the numbers are, what they leave out, and the error of their sum."""
-    text = (
-        "The scale of every norm is frozen at its value in this pass, so the sources of each side "
-        "sum to the score."
-    )
+    text = "The scale of every norm is frozen at its value in this pass."
     if sources.cap is not None:
         text += f" The score is the one before the cap of ± {three(sources.cap)}."
     sums = "The sum of the sources, against the score of the pass"

@@ -39,16 +39,13 @@ IN_ADDRESS = PersistentChoices("circuit_picture", {"drawn_edges": "", "drawn_par
 PART = re.compile(r"([0-9]{1,5})\.([0-9]{1,5})|e([0-9]{1,5})")
 
 
-def draw_circuit_map(
-    opened: OpenModel, question: Question, picture: CircuitMap
-) -> CircuitNode | Edge | None:
+def draw_circuit_map(title: str, picture: CircuitMap) -> CircuitNode | Edge | None:
     """Draw the strongest edges.
 
     Returns the head or edge that is selected in the picture; a selected head is also selected in
     the bar.
     """
-    selection, texts = current_selection(picture), question.pairs[0].texts
-    title = f"{opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
+    selection = current_selection(picture)
     circuit_map(
         picture, key="circuit_map", title=title, selection=selection, on_select=keep_selection
     )

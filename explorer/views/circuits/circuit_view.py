@@ -170,7 +170,7 @@ def parts_code(opened: OpenModel, question: Question, steps: int) -> None:
 
 
 def draw_edge_card(
-    context: PageContext, question: Question, picture: CircuitMap, edge: Edge
+    context: PageContext, question: Question, picture: CircuitMap, edge: Edge, title: str
 ) -> None:
     """The edge in a sentence or two, then the card of the head at one of its ends."""
     effect = effect_in_words(edge, question.metric, question.error)
@@ -181,7 +181,8 @@ def draw_edge_card(
         st.caption(NO_HEAD_AT_EDGE)
         return
     head = ends[one_of("card_of", tuple(ends)) if len(ends) > 1 else next(iter(ends))]
-    draw_head_card(context, question, head.layer, head.head, *cell_of_edge(picture, edge, head))
+    cell, name = cell_of_edge(picture, edge, head), f"{title}: {edge.title}"
+    draw_head_card(context, question, head.layer, head.head, *cell, name=name)
 
 
 def effect_in_words(edge: Edge, metric: str, error: float = 0.0) -> str:
@@ -226,13 +227,16 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
     edges = scores.strongest_edges(count, exact)
     parts = cached_exact_parts(opened, question, scores)
     picture = picture_of(opened, question, scores, method, exact, parts)
-    chosen = draw_circuit_map(opened, question, picture)
+    texts = question.pairs[0].texts
+    title = f"{opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
+    chosen = draw_circuit_map(title, picture)
     if chosen is not None:
         with st.container(border=True):
             if isinstance(chosen, Edge):
-                draw_edge_card(context, question, picture, chosen)
+                draw_edge_card(context, question, picture, chosen, title)
             else:
-                draw_head_card(context, question, chosen.layer, chosen.head)
+                name = f"{title}: Head {chosen.title}"
+                draw_head_card(context, question, chosen.layer, chosen.head, name=name)
     curves, edge_table = widgets.side_by_side(6, 5)
     with curves:
         st.markdown("**How much of the difference a circuit explains**")

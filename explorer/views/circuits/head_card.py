@@ -1,6 +1,7 @@
 """The card of one head: its scores, its map, what it copies and with which heads it composes."""
 
 from collections.abc import Iterable
+from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -32,15 +33,16 @@ from explorer.analysis.head_circuits import (
 )
 from explorer.analysis.head_programs import example_lines, programs_of, read_lines
 from explorer.analysis.output_change import last_streams
-from explorer.app.choosing import choose_head
+from explorer.app.choosing import carried, choose_head
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of
+from explorer.app.controls import one_of, token_names
 from explorer.app.progress import bar
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.singular_value_chart import singular_value_curves
 from explorer.components.chart import chart
+from explorer.components.mounting import neighbour
 from explorer.components.picker import cells
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import signed, three
@@ -146,7 +148,7 @@ def draw_head_view(context: PageContext, question: Question, adjust: DeltaGenera
 
 
 def draw_head_card(
-    context: PageContext, question: Question, layer: int, head: int, *cell: int
+    context: PageContext, question: Question, layer: int, head: int, *cell: int, name: str = ""
 ) -> None:
     """The card of one head, on the clean text of the first pair; `cell` is a query and key."""
     opened, pair = context.opened, question.pairs[0]
@@ -155,7 +157,14 @@ def draw_head_card(
     title = head_title(opened.name, part, layer, head)
     most = int(forward.weights(part, layer, head)[pair.place].argmax())
     at = HeadCell(part, layer, head, *cell or (pair.place, most))
-    widgets.notes(filter(None, [why_in_words(opened, forward, at)]))
+    why = why_in_words(opened, forward, at)
+    widgets.notes(filter(None, [why]))
+    if name and why:  # also beside the picture in which this is chosen
+        names = token_names(forward.rows(part))
+        chosen = {"query": names[at.query], "key": names[at.key], "text": pair.texts.clean}
+        link = {**carried("query_key"), "layer": layer, "head": head, **chosen}
+        address = f"query_key?{urlencode(link, doseq=True)}"
+        neighbour("circuit_map-why", [name, f"{layer}.{head}: {why}", address])
     scores = _measure_scores(opened, layer, head)
     attention_map, numbers = widgets.side_by_side(5, 6)
     with numbers:

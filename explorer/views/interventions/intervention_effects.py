@@ -234,7 +234,7 @@ def _draw_cell_actions(context: PageContext, after: ForwardPass, cell: PinnedCel
     if not after.mask(at.part, at.layer)[query, key]:
         edits = {f"Unmask this cell in {where}": MaskCell(at.part, at.layer, query, key, True)}
     row, column = named_at(after.rows(at.part), query), named_at(after.columns(at.part), key)
-    st.text(f"Pinned: {row} → {column}")
+    st.text(f"Pinned: {row} attends to {column}")
     with st.container(horizontal=True, key="held_edits"):
         for number, (label, edit) in enumerate(edits.items()):
             edit_button(context, edit, label, f"held_edit_{number}")

@@ -165,7 +165,6 @@ def _choose_edge(edge: list[float], picture: PassMap) -> None:
     if query in range(queries) and key in range(keys):
         choose_head(int(layer), int(head), name)
         pin(PinnedCell(int(query), int(key)))
-        session().one_entry = True
 
 
 HERE, STAGES = "overview", "forward_pass"

@@ -31,7 +31,6 @@ from explorer.interventions.edits import EditHistory, Intervention, MaskCell
 from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.visible_text import cut, in_quotes
-from explorer.views.shared.pinned import pinned_anywhere
 
 SHORT_LIST, LIST_HEIGHT = 2, 96
 """More interventions than the first scroll within the second, in pixels."""
@@ -196,11 +195,12 @@ def edit_button(
 
 
 def link_with_edit(label: str, edit: Intervention) -> None:
-    """A link to Interventions, where this one joins the others."""
-    history, pinned = current_history(), str(pinned_anywhere())
+    """A link to Interventions, where this one joins the others; none if it has."""
+    history = current_history()
+    if edit in history.active:
+        return
     if has_room_for(history, edit):
-        chosen = {"pinned": pinned} if pinned else {}  # or that page writes it, a step of its own
-        draw_page_link("interventions", label, edits=to_address(history.add(edit)), **chosen)
+        draw_page_link("interventions", label, edits=to_address(history.add(edit)))
     else:
         st.caption(FULL)
 
