@@ -13,6 +13,7 @@ NONSENSE = [
     f"/checkpoints?show=Weights&tensor={SCRIPT}&cell=x",
     "/interventions?model=gpt2&text=5+17+3&edits=1.2~h.d.0.1.z~%3Cimg+src=x+onerror=alert(1)%3E",
     f"/forward_pass?model=shakespeare&stage={SCRIPT}&decoder_token=999",
+    "/interventions?edits=1.0",  # none is left for the next test
 ]
 
 

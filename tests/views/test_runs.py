@@ -88,7 +88,7 @@ def test_runs_are_found_by_any_word_and_sorted(trained: list[Run], tmp_path: Pat
 
 
 def test_several_are_compared_and_lines_make_the_curves(trained: list[Run], tmp_path: Path) -> None:
-    at = page(runs=[each.name for each in trained])
+    at = page(runs=[each.name for each in trained], curves_over="Seconds")
     names = tuple(each.name for each in trained)
     assert at.session_state[SESSION_KEY].state(ChosenRuns).names == names
     (figure,) = at.session_state[SESSION_KEY].state(PageViews).drawn["compared_loss"].figures()
@@ -96,7 +96,6 @@ def test_several_are_compared_and_lines_make_the_curves(trained: list[Run], tmp_
     made, _ = run(pasted(at), tmp_path.parent)
     assert list(made["curves"]) == ["lr 0.001", "lr 0.003"]
     assert made["curves"]["lr 0.003"] == trained[1].metrics().values()
-    page(runs=[each.name for each in trained], curves_over="Seconds")
 
 
 def test_measured_runs_are_drawn_as_settings_and_result(trained: list[Run], tmp_path: Path) -> None:
