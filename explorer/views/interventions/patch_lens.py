@@ -40,7 +40,10 @@ COLOURED = (
 
 
 def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> Script | None:
-    """The grid of the second text to drag from; that of the text, or the result, to drop onto."""
+    """The grid of the second text to drag from; that of the text, or the result, to drop onto.
+
+    Below the result stands the grid of the text as it was.
+    """
     opened, forward = context.opened, context.forward
     if not has_words(opened.config) or sum(not token.special for token in forward.tokens) < 2:
         st.text(SHORT if has_words(opened.config) else NO_WORDS)
@@ -95,6 +98,9 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
         onto |= {"idle": idle, "drags": "onto", "seen": at - ours.start}
         draw_lens(context, edited.forward if is_coloured else forward, position, looks, **onto)
     st.caption(COLOURED if is_coloured else REPLACES)
+    if is_coloured:
+        without: dict[str, Any] = {"idle": "Your text without them", "column": -1}
+        draw_lens(context, forward, position, seen=at - ours.start, **without)
     return script(patched_lens_code, edited)
 
 
