@@ -1,8 +1,8 @@
 """The programs of all heads of a model on the lines of a text, and the loss with heads replaced.
 
-The mixture of at most three programs that describes a head is fitted on the first two thirds of the
-lines and scored on the others, on rows with two visible keys or more. Models of two stacks are
-described by their encoder.
+The mixture of at most three programs that describes a head is fitted by non-negative least squares
+on the first two thirds of the lines and scored on the others, on rows with two visible keys or
+more. Models of two stacks are described by their encoder.
 Shapes: h heads, p programs, n lines of t tokens, padding included, c cells of all maps of lines.
 """
 

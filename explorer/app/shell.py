@@ -59,10 +59,10 @@ def main() -> None:
         history.enter_context(streamlit_patches.one_entry_in_history())
         if draw_frame(reader):
             redraw()
-        if reader.head_alone is not None:
-            reader.head_alone.end_entry = history.close
-        else:
+        if reader.head_alone is None:
             history.close()
+        else:
+            reader.head_alone.end_entry = history.close
         choosing.go_to_next_page()
         try:
             chosen.run()

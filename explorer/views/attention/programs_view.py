@@ -99,7 +99,8 @@ def _measured(
         say(str(error))
         return None
     try:
-        own and parsed(own)
+        if own:
+            parsed(own)
     except ProgramError as error:
         say(str(error))
         reply.text(str(error))
