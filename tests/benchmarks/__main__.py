@@ -54,7 +54,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "generate-cached": published.cached_generation,
     "generate-checkpoint": published.generation,
     "ablate-heads": published.every_head_ablated,
-    "patch-heads": published.every_head_patched,
     "attribute": circuits.attribution,
     "attribute-hooks": circuits.hooked,
     "attribute-exact": circuits.estimates,

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from explorer.analysis.ablation_and_patching import ablate_every_head, patch_every_head
+from explorer.analysis.ablation_and_patching import ablate_every_head
 from explorer.analysis.batched_passes import RecordedPass
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.query_key import by_distance, query_key_pair, strongest
@@ -261,25 +261,6 @@ def every_head_ablated() -> Iterator[Row]:
     what = f"{len(EVERY_HEAD)} heads ablated at once, {TITLE}, 32 tokens"
     found = timed(at_once, one_by_one, rounds=3)
     yield compared(what, found, "of one pass with one edit for each", 0.25)
-
-
-def every_head_patched() -> Iterator[Row]:
-    """Two texts of 14 tokens that part at the tenth, SmolLM2's sizes: one pass for each head."""
-    model, layers, heads = Transformer(LLAMA).eval(), LLAMA.n_layers, LLAMA.n_heads
-    clean, corrupted = ids(14) % LLAMA.vocab_size, ids(14) % LLAMA.vocab_size
-    corrupted[0, 9] += 1
-    base = RecordedPass(looked(model, clean), (clean,), 13, from_position=9)
-    other = trace(model, corrupted, sites=["*.head_out"], read_at=slice(-1, None))
-
-    def one_by_one() -> None:
-        for _ in range(layers * heads):
-            trace(model, clean, sites=("logits",), read_at=slice(-1, None))
-
-    def at_once() -> None:
-        list(patch_every_head(base, other, PART, layers))
-
-    what = f"{layers * heads} heads patched exactly, SmolLM2's sizes, 14 tokens"
-    yield compared(what, timed(at_once, one_by_one, rounds=1), "of one pass for each", 0.5)
 
 
 def a_pass(model: Transformer, text: torch.Tensor) -> ForwardPass:

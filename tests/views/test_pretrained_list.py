@@ -72,6 +72,12 @@ def buttons(at: AppTest) -> dict[str, str]:
     return {str(button.key): button.label for button in at.button}
 
 
+def test_a_lesson_offers_the_model_that_is_not_here() -> None:
+    for lesson, is_offered in (("an_indirect_object", True), ("attention_sinks", False)):
+        at = apps.page("attention/attention", lesson=lesson, lesson_step="1")
+        assert ("get_offer_of_lesson" in buttons(at)) is is_offered
+
+
 def test_every_pretrained_model_has_size_licence_and_use(states: dict[str, DownloadState]) -> None:
     at = page()
     for model in PRETRAINED_MODELS.values():

@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.query_key import query_key_pair
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
+from explorer.interventions.address_text import to_address
+from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.views.attention.query_key_view import pair_sentence, weight_steps
 from tests import apps
 from tests.tiny import save_model
@@ -28,6 +30,15 @@ def page(model: str = "turned", **address: str) -> AppTest:
     at = apps.page("attention/query_key", model=model, pair_view="Products", **address)
     assert at.table[0].value["step"][0].startswith("q·k, the sum of ")
     return at
+
+
+def test_a_head_that_is_ablated_is_not_offered_to_be() -> None:
+    """The link leads on to the effect; where the head is ablated already, there is none."""
+    where = {"model": "turned", "head": "0", "layer": "0"}
+    for edits, links in (("", 1), (to_address(EditHistory((AblateHead(SITE, 0, 0),), 1)), 0)):
+        at = apps.page("attention/query_key", **where, edits=edits)
+        labels = [str(link.proto.label) for link in at.get("page_link")]
+        assert labels.count("Answer without head 0.0") == links
 
 
 def names_of(model: str) -> list[str]:
