@@ -117,6 +117,11 @@ _on(
     option("training_step", "Step", "a snapshot of the model's training", "the trained model"),
     state("lesson", "the name of the lesson that is open"),
     place("lesson_step", "Step of the lesson", "a step of the lesson, from 1", "1"),
+    replace(
+        state("edits", "the interventions as text, also where a page shows the pass without them"),
+        label="Interventions",
+        help="The text in the address: a link with it has the same interventions.",
+    ),
     switch("present", "Present", about="true in presenter mode"),
     items("hidden", "", "the controls that a class does not see, see `links.py`"),
     option("sidebar", "", "folded", "unfolded"),
@@ -334,14 +339,6 @@ _on(
     place("learn_step", "Merges", "how many merges are shown", "half of them"),
     place("learn_encode", "Encoding step", "how many merges are applied to the text", "all"),
     place("learn_size", "Size", "a size of the vocabulary", "the middle one"),
-)
-_on(
-    "overview logit_lens interventions compare circuits query_key",
-    replace(
-        state("edits", "the interventions as text"),
-        label="Interventions",
-        help="The text in the address: a link with it has the same interventions.",
-    ),
 )
 _on("interventions logit_lens heads", token("expected_at", "Output position", "an output position"))
 _on(

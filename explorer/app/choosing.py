@@ -82,7 +82,7 @@ def switch_page(name: str, **parameters: str) -> None:
     state, reader = st.session_state, session()
     chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
-    st.switch_page(reader.pages[name], query_params={**parameters, **carried(name)})
+    st.switch_page(reader.pages[name], query_params={**parameters, **carried()})
 
 
 def draw_page_link(name: str, label: str | None = None, **parameters: str) -> None:
@@ -93,14 +93,14 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
     page = session().pages.get(name)
     if page is not None:
         icon = ":material/arrow_forward:"
-        st.page_link(page, label=label, icon=icon, query_params={**carried(name), **parameters})
+        st.page_link(page, label=label, icon=icon, query_params={**carried(), **parameters})
 
 
-def carried(page: str) -> dict[str, Text]:
-    """Parameters that a link to this page must name: the browser keeps only the bar's bound."""
+def carried() -> dict[str, Text]:
+    """Parameters that every link must name: the browser keeps only the bar's bound."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
     here = {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
-    return {**here, **(EDITS.texts() if address.is_declared("edits", page) else {})}
+    return {**here, **EDITS.texts()}
 
 
 def initial_values() -> dict[str, str]:

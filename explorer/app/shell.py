@@ -12,6 +12,7 @@ import streamlit as st  # noqa: E402
 
 import explorer.app.whole_packages  # noqa: E402, F401
 from explorer.app import address, choosing, links, reader_models, streamlit_patches  # noqa: E402
+from explorer.app.around_lesson import sentence_comes_back, settle_edits  # noqa: E402
 from explorer.app.bar import draw_bar  # noqa: E402
 from explorer.app.context import CurrentContext, make_context  # noqa: E402
 from explorer.app.messages import say  # noqa: E402
@@ -22,7 +23,7 @@ from explorer.app.received_uploads import RECEIVED  # noqa: E402
 from explorer.app.session import Session, redraw, session, state_of  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import count_seconds, turn  # noqa: E402
-from explorer.app.typed_text import comes_back_after_lesson, settle_text  # noqa: E402
+from explorer.app.typed_text import settle_text  # noqa: E402
 from explorer.catalog.uploads import largest_upload  # noqa: E402
 from explorer.lessons.lesson import FIRST_PAGE  # noqa: E402
 from explorer.system.limits import MB  # noqa: E402
@@ -87,11 +88,12 @@ def draw_frame(reader: Session) -> bool:
     """
     choosing.apply_pending_choices()
     is_over = False
+    settle_edits()
     models, initial = reader_models.openable(), choosing.initial_values()
     entry = choosing.settle_model(models) if models else None
     if entry is not None:
         settle_text(entry.example)
-        is_over = comes_back_after_lesson(entry.example)
+        is_over = sentence_comes_back(entry.example)
     reader.sidebar_head, reader.sidebar_foot = draw_sidebar()
     reader.head_alone = None
     if entry is None:

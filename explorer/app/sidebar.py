@@ -32,7 +32,7 @@ def draw_sidebar() -> tuple[DeltaGenerator, DeltaGenerator]:
                 for name in visible:
                     pages = places[name]
                     page = reader.page if reader.page in pages else next(iter(pages))
-                    st.page_link(reader.pages[page], label=name, query_params=carried(page))
+                    st.page_link(reader.pages[page], label=name, query_params=carried())
         tools = under.container(
             height=TOOLS_HEIGHT,
             border=False,
@@ -55,4 +55,4 @@ def draw_title(title: str) -> None:
         with st.container(horizontal=True, gap=None, width="content", key="views"):
             for name, row in rows.items():
                 label = row.view or row.title
-                st.page_link(reader.pages[name], label=label, query_params=carried(name))
+                st.page_link(reader.pages[name], label=label, query_params=carried())

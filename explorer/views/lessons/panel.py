@@ -7,11 +7,11 @@ The address says which lesson is open and at which step. The browser draws the h
 import streamlit as st
 
 from explorer.app import address, address_parameters, widget_state
+from explorer.app.around_lesson import SentenceAroundLesson
 from explorer.app.context import current_context, parts_of
 from explorer.app.reader import owner
 from explorer.app.reader_store import OWN_LESSONS
 from explorer.app.session import state_of
-from explorer.app.typed_text import AroundLesson
 from explorer.catalog.pretrained_models import FIRST
 from explorer.components.lesson import lesson_strip
 from explorer.components.presenter import mount_presenter
@@ -66,7 +66,8 @@ def draw_lesson() -> None:
             return
         step = lesson.steps[at - 1]
         choices = [some for step in lesson.steps for some in (step.choices, step.done)]
-        state_of(AroundLesson).of_lesson = frozenset(some.get("text", "") for some in choices)
+        sentences = frozenset(some.get("text", "") for some in choices)
+        state_of(SentenceAroundLesson).of_lesson = sentences
         lesson_strip(_data(lesson, at))
         with st.container(key="lesson_words", gap="small"):
             st.markdown(step.text)

@@ -1,7 +1,6 @@
 """The interventions in the address: their list, undo, redo, remove, and buttons that add one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -13,7 +12,6 @@ from explorer.app.choosing import EDITS, draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
-from explorer.app.session import session, state_of
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
 from explorer.inference.edited_pass import EditedPass, edited_answer, run_edited, why_not_applicable
@@ -73,18 +71,17 @@ def draw_history(
 
 
 BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
-SHOW_EDITS = ("overview", "logit_lens", "interventions", "query_key")
-LEAVE_OUT = {"attention", "head_steps", "masks", "embedding_space", "positions", "heads"}
-LEAVE_OUT |= {"forward_pass", "generation", "circuits", "compare"}
+SHOW_EDITS = CHOOSES, _ = "shown_pass", "look"
+"""Parameters of the pages that show it, unless one of WITHOUT is chosen there."""
 WITH, WITHOUT = "Your interventions", {BEFORE, "Products", "Value", "Distances"}
 """What a control of these pages says where a view shows the other pass."""
 
 
 def shows_edits() -> bool:
     """Whether the page shows the pass with the interventions, alone or beside the one without."""
-    names = filter(address.is_declared, ("shown_pass", "pair_view", "with"))
+    names = filter(address.is_declared, (CHOOSES, "pair_view", "with"))
     chosen = {address.current_value(name) for name in names}
-    return WITH in chosen or (session().page in SHOW_EDITS and not chosen & WITHOUT)
+    return WITH in chosen or (any(map(address.is_declared, SHOW_EDITS)) and not chosen & WITHOUT)
 
 
 def draw_active(context: PageContext, passes: Sequence[str] = ()) -> tuple[EditedPass, str]:
@@ -108,36 +105,14 @@ def draw_active(context: PageContext, passes: Sequence[str] = ()) -> tuple[Edite
                 draw_history(context)
         draw_page_link("interventions")
         if count and passes:
-            which = one_of("shown_pass", passes, label_visibility="collapsed")
+            which = one_of(CHOOSES, passes, label_visibility="collapsed")
     if count and passes and context.forward.output_tokens:
         st.caption(TEACHER_FORCED)
     return edited, which
 
 
-@dataclass
-class EditsAroundLesson:
-    """The page that read the interventions last, those before a lesson, and those in it."""
-
-    page: str = ""
-    before: str = ""
-    last: str | None = None  # outside of lessons
-
-
 def _text() -> str:
-    """They go on from page to page; in a lesson, a page begins with those of its address alone."""
-    now, here = state_of(EditsAroundLesson), session().page
-    (page, now.page), last, now.last = (now.page, here), now.last, None
-    in_lesson, is_declared = address.is_named("lesson"), address.is_declared("edits")
-    if page != here and is_declared and (in_lesson or address.is_named("edits")):
-        session().persistent.pop(EDITS.name, None)
-    text = str(EDITS.texts().get("edits", ""))
-    if in_lesson:
-        now.last = text
-    elif text == last:
-        EDITS.put("edits", now.before)
-    else:
-        now.before = text
-    return text if in_lesson else now.before
+    return str(EDITS.texts().get("edits", ""))
 
 
 def _settled() -> EditHistory:

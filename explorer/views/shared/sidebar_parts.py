@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import information_flow
-from explorer.app import links, streamlit_patches
+from explorer.app import address, links, streamlit_patches
 from explorer.app.address_parameters import VERSION
 from explorer.app.context import PageContext, current_context
 from explorer.app.page_table import ROWS
@@ -20,7 +20,7 @@ from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.answers import shown_place
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass
-from explorer.views.shared.edit_history import LEAVE_OUT, current_history, draw_active, shows_edits
+from explorer.views.shared.edit_history import CHOOSES, current_history, draw_active, shows_edits
 from explorer.views.shared.pass_position import STAGE_CHOICES, stage_of_part
 
 KEY, HEIGHT, STAGES = "miniature", 170, "forward_pass"
@@ -50,7 +50,7 @@ def draw_miniature() -> None:
         return
     if shows_edits():
         forward = run_edited(opened, forward, current_history().active).forward
-    elif session().page in LEAVE_OUT:
+    elif "text" in session().uses and not address.is_declared(CHOOSES):  # says so itself
         draw_active(context)
     if not information_flow.is_computable(forward):
         return
