@@ -244,16 +244,21 @@ def deletion_curves(
     return TokenAttribution(values, counts, by_method, logs[len(values) :].exp(), change)
 
 
-def attribute_tokens(
-    answer: ChosenAnswer, steps: int = STEPS, report: Report = lambda done: None
-) -> TokenAttribution:
-    """Every method and every deletion curve. Too long a text has no importance."""
+def first_attributions(answer: ChosenAnswer) -> dict[str, Tensor]:
+    """Those of one forward and one backward pass. Too long a text has no importance."""
     values = attention_shares(answer)
     if is_computable(answer.forward):
         at = answer.position if has_words(answer.opened.config) else 0
         route = cached_route(answer.opened, answer.forward, at)
         values[IMPORTANCE] = route.streams[answer.stack][0]
-    values[GRADIENT] = gradient_times_input(answer)
+    return values | {GRADIENT: gradient_times_input(answer)}
+
+
+def attribute_tokens(
+    answer: ChosenAnswer, steps: int = STEPS, report: Report = lambda done: None
+) -> TokenAttribution:
+    """Every method and every deletion curve."""
+    values = first_attributions(answer)
     values[INTEGRATED] = integrated_gradients(answer, steps, lambda done: report(done / 2))
     return deletion_curves(answer, values, lambda done: report((1 + done) / 2))
 

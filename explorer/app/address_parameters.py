@@ -371,7 +371,7 @@ _on(
     text("new_token", "Replace with", "one token", most=60),
     _source_sentence("patch_text"),
     option("patch_what", "Patched value", "what is patched"),
-    token("patch_at", "Position"),
+    token("patch_at", "Position", default="that of the answer, or the last ordinary token"),
     text("lens_from", "Second text", about="a text", default="a word changed", most=MAX_PATCH_TEXT),
     text("steer_toward", "Towards", "a text", most=MAX_PATCH_TEXT),
     text("steer_away", "Away from", "a text", most=MAX_PATCH_TEXT),

@@ -15,6 +15,7 @@ from explorer.analysis.token_attribution import (
     attribute_tokens,
     chosen_answer,
     cost_of,
+    first_attributions,
     keeps_first,
 )
 from explorer.app.context import PageContext
@@ -24,8 +25,10 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import deletion_curves_chart
 from explorer.components.chart import chart
 from explorer.components.matrix import matrix
+from explorer.components.mounting import drawn_again
 from explorer.inference.answers import score_words
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import cached, is_cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import VisibleText
 from explorer.text.visible_text import in_quotes, literal_sentence
@@ -35,6 +38,8 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
 from explorer.views.shared.measurement import measurement
 
+SO_FAR = "attribution_so_far"
+Values = dict[str, torch.Tensor]
 OPTIONS = 12
 LARGE_ERROR = 0.05
 SHORT = {INTEGRATED: "integrated grad."}
@@ -71,19 +76,45 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
         names = [f"{option_text(opened, option)} ({option})" for option in best]
         option = best[names.index(one_of("answer_of", names, as_list=True, width=180))]
     answer = chosen_answer(opened, forward, place, option)
-    measured = measurement(
-        opened,
-        "token_attribution",
-        ("token attribution", input_key(forward), place, option),
-        lambda report: attribute_tokens(answer, report=report),
-        cost=cost_of(answer),
-        doing="Gradients and deletions",
-        too_long="So many passes of this model take too long: shorten the text.",
-        at_once=True,
-    )
+    key = ("token attribution", input_key(forward), place, option)
+    work, so_far = st.container(), st.empty()
+    if not is_cached(opened, key):  # the rest takes seconds
+        first = cached(opened, (key, "first"), lambda: first_attributions(answer))
+        with so_far, widgets.side_by_side(5, 5)[0]:
+            _draw_shares(context, option, first, SO_FAR)
+    with work:
+        measured = measurement(
+            opened,
+            "token_attribution",
+            key,
+            lambda report: attribute_tokens(answer, report=report),
+            cost=cost_of(answer),
+            doing="Gradients and deletions",
+            too_long="So many passes of this model take too long: shorten the text.",
+            at_once=True,
+        )
     if measured is not None:
-        _draw(context, option, measured)
+        so_far.empty()
+        with drawn_again([SO_FAR]):
+            _draw(context, option, measured)
     return script(attribution_code, opened, forward, place, option)
+
+
+def _draw_shares(context: PageContext, option: int, values: Values, key: str) -> None:
+    name = in_quotes(option_text(context.opened, option))
+    matrix(
+        torch.stack([of.double() / of.double().abs().sum() for of in values.values()]),
+        [VisibleText(SHORT.get(method, method)) for method in values],
+        context.forward.tokens,
+        key=key,
+        scale="diverging",
+        row_name="method",
+        column_name="token",
+        sentence="{column} by {row}: {value}",
+        unit="share",
+        title=f"{context.choice.called} · {name} by token",
+        scaling="row",
+    )
 
 
 def _draw(context: PageContext, option: int, measured: TokenAttribution) -> None:
@@ -92,19 +123,7 @@ def _draw(context: PageContext, option: int, measured: TokenAttribution) -> None
     name = in_quotes(option_text(context.opened, option))
     shares, curves = widgets.side_by_side(5, 5)
     with shares:
-        matrix(
-            torch.stack([of.double() / of.double().abs().sum() for of in values.values()]),
-            [VisibleText(SHORT.get(method, method)) for method in values],
-            forward.tokens,
-            key="attribution",
-            scale="diverging",
-            row_name="method",
-            column_name="token",
-            sentence="{column} by {row}: {value}",
-            unit="share",
-            title=f"{context.choice.called} · {name} by token",
-            scaling="row",
-        )
+        _draw_shares(context, option, values, "attribution")
         cross = ", of cross-attention" if forward.config.kind == "encoder-decoder" else ""
         total, change = three(float(values[INTEGRATED].sum())), three(measured.change)
         about = ABOUT.format(cross=cross, total=total, change=change, error=measured.error)

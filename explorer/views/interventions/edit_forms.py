@@ -21,7 +21,7 @@ from explorer.app.controls import (
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.components.chips import chips
 from explorer.components.picker import cells
-from explorer.inference.answers import one_token
+from explorer.inference.answers import one_token, shown_place
 from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_examples import YOURS
@@ -182,7 +182,12 @@ def _draw_patch_form(context: PageContext, after: ForwardPass, places: FormPlace
     is_head = what == HEAD_OUTPUT
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
     rows = context.forward.rows(part)
-    position = token("patch_at", rows, len(rows) - 1, width=LIST)
+    ordinary = [at for at, name in enumerate(rows) if not name.special]
+    last = ordinary[-1] if ordinary else len(rows) - 1
+    is_answer = context.forward.output_tokens and not part.startswith("encoder")
+    if is_answer:  # what is shown of it depends on no later position
+        last = shown_place(context.opened, rows)
+    position = token("patch_at", rows, last, width=LIST)
     head = at.head if is_head else None
     edit = Patch(part, at.layer, head, position, source) if source.strip() else None
     of = f"layer {at.layer}, head {at.head}" if is_head else f"layer {at.layer}"
