@@ -14,7 +14,7 @@ from explorer.app.session import session, state_of
 
 @dataclass
 class AroundLesson:
-    """One choice before and in the open lesson."""
+    """The interventions, or another choice, before and in the open lesson."""
 
     before: str | None = None
     """The last one outside of lessons; None if there was none."""
@@ -26,8 +26,8 @@ class AroundLesson:
         last, self.last = self.last, now if address.is_named("lesson") else None
         if self.last is not None:
             return now
-        comes_back = last is not None and self.before is not None and not is_own
-        self.before = self.before or "" if comes_back else now
+        if last is None or self.before is None or is_own:
+            self.before = now
         return self.before
 
 
@@ -37,14 +37,6 @@ class SentenceAroundLesson(AroundLesson):
 
     of_lesson: frozenset[str] = frozenset()
     """Those that its steps bring or ask for."""
-
-
-@dataclass
-class EditsAroundLesson(AroundLesson):
-    """The interventions, and the page that was shown with them."""
-
-    before: str | None = ""
-    page: str = ""
 
 
 def sentence_comes_back(usual: str) -> bool:
@@ -69,9 +61,8 @@ def sentence_comes_back(usual: str) -> bool:
 
 def settle_edits() -> None:
     """They go on from page to page; in a lesson, a page begins with those of its address alone."""
-    around, here = state_of(EditsAroundLesson), session().page
-    page, around.page = around.page, here
-    if page != here and (address.is_named("lesson") or address.is_named("edits")):
-        session().persistent.pop(EDITS.name, None)
+    around, reader = state_of(AroundLesson), session()
+    if reader.has_arrived and (address.is_named("lesson") or address.is_named("edits")):
+        reader.persistent.pop(EDITS.name, None)
     text = str(EDITS.texts().get("edits", ""))
     EDITS.settle({"edits": around.settle(text, is_own=text != around.last)})

@@ -3,36 +3,65 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import streamlit as st
 
+from explorer.app.messages import end_page
+from explorer.app.session import state_of
 from explorer.system import cooperative
 
 Step = TypeVar("Step")
 
-SILENT = 0.1
-"""Seconds of work before the bar appears, and between two updates of it."""
+SILENT, SHORT = 0.1, 0.5
+"""Seconds of work before the bar appears, and between two updates of it; before Stop appears."""
+
+
+class StoppedWork(set[str]):
+    """What the reader has stopped waits for a click."""
+
+
+def wait(doing: str) -> None:
+    """For the callback: this was stopped, and waits."""
+    state_of(StoppedWork).add(doing)
 
 
 @contextmanager
-def bar(doing: str) -> Iterator[Callable[[float], None]]:
-    """A bar; call the function that it yields with the share of the work that is done."""
-    place = st.empty()
+def bar(
+    doing: str, on_stop: Callable[[str], None] | None = wait
+) -> Iterator[Callable[[float], None]]:
+    """A bar; call the function that it yields with the share of the work that is done.
+
+    Where work that was stopped would begin again, the page ends with a button that begins it.
+    Without `on_stop` there is no button that stops it.
+    """
+    if doing in (stopped := state_of(StoppedWork)):
+        st.text(f"Stopped: {doing[0].lower()}{doing[1:]}.")
+        run = partial(stopped.discard, doing)
+        st.button("Run", key=f"run_{doing}", on_click=run, type="primary")
+        end_page()
+    place, button = st.empty(), None
     begun = updated = time.monotonic()
 
     def report(done: float) -> None:
-        nonlocal updated
+        nonlocal updated, button
         cooperative.step()
         now = time.monotonic()
         if now - updated > SILENT and 0 < done < 1:
             updated, left = now, (now - begun) * (1 - done) / done
             place.progress(done, f"{doing}: {done:.0%}, about {left:.0f} s left")
+            if button is None and on_stop and now - begun > SHORT:
+                button = st.empty()
+                key = f"stop_{doing}_{begun}"  # the same work may be done twice in a run
+                button.button("Stop", key=key, on_click=on_stop, args=(doing,))
 
     try:
         yield report
     finally:
         place.empty()
+        if button is not None:
+            button.empty()
 
 
 def with_bar(

@@ -65,14 +65,14 @@ def overlaid_curves(
     palette: Palette,
     *,
     is_stepped: bool,
-    x_end: float | None = None,
-    y_end: float | None = None,
+    x_end: float = 1.0,
+    y_end: float = 1.0,
 ) -> Spec:
     """The curves of an `aligned` table; `is_stepped` keeps a value until the next one.
 
-    With the ends of the axes given, nothing moves while the curves grow.
+    The axes begin at 0 and have fixed ends, so nothing moves while the curves grow.
     """
-    x = quantity("x", title=x_title, scale=fixed(0, x_end) if x_end else {"nice": False})
+    x = quantity("x", title=x_title, scale=fixed(0, x_end or 1.0))
     colours = [palette.series[at % len(palette.series)] for at in range(len(names))]
     dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
     longest = max((len(name) for name in names), default=1)
@@ -84,7 +84,7 @@ def overlaid_curves(
         for looks in (colours, dashes)
     )
     line = {"type": "line", "interpolate": "step-after" if is_stepped else "linear"}
-    y = quantity("value", title=y_title, scale=fixed(0, y_end) if y_end else {"zero": False})
+    y = quantity("value", title=y_title, scale=fixed(0, y_end or 1.0))
     tooltip = [number_line("x", x_title, places=1 if x_title == "seconds" else 0)]
     tooltip += [number_line(f"r{at}", name) for at, name in enumerate(names)]
     pivot = {"pivot": "run", "value": "value", "groupby": ["x"]}

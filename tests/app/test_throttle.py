@@ -361,4 +361,4 @@ def test_long_work_says_how_far_it_is_and_short_work_nothing(
     monkeypatch.setattr(progress.time, "monotonic", lambda: seconds * next(looks))
     assert with_bar([1, 3, 6], 10, "Reading", lambda step: step) == [1, 3, 6]
     assert [call.args[1] for call in place.progress.call_args_list] == said
-    place.empty.assert_called_once_with()
+    assert [call.args for call in place.button.call_args_list] == [("Stop",)][: len(said)]

@@ -140,8 +140,9 @@ class Notes:
             self.hosts.add(parts.netloc)
 
     def said(self, message: ConsoleMessage) -> None:
-        # The page says of an upload that it is refused.
-        if message.type == "error" and "/_stcore/upload_file/" not in str(message.location):
+        # Not ours: the page says of an upload that it is refused; plotly reads its canvas.
+        others = "/_stcore/upload_file/" in str(message.location), "ReadPixels" in message.text
+        if message.type in {"error", "warning"} and not any((*others, "Canvas2D" in message.text)):
             self.errors.append(message.text)
 
     def interrupted(self, dialog: Dialog) -> None:

@@ -90,7 +90,7 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
     tokens = sum(len(row) for row, done in zip(text.rows, is_measured, strict=True) if not done)
     cost = tokens * cost_per_token(opened)
     if tokens and is_started(MEASUREMENT, (opened.name, text.lines), cost):
-        with stoppable(MEASUREMENT, cost), bar(f"Reading {len(text.rows):,} lines") as report:
+        with stoppable(MEASUREMENT, cost), bar(f"Reading {len(text.rows):,} lines", None) as report:
             or_stop(lambda: [report(done) for done in measure(opened, text, activations)])
     best = best_lines(activations, unit, at.layer, at.head, LISTED)
     for place, line in enumerate(best[:LARGE]):

@@ -169,7 +169,7 @@ def _generate(
     if not is_pending or stop_reason(opened, prompt, path):
         return branches
     tokens = list[int]()
-    with bar("Generating") as report:
+    with bar("Generating", lambda _: None) as report:
         for token in sample_tokens(opened, context.choice.text, path, sampling, seed):
             tokens.append(token)
             report(len(tokens) / count)

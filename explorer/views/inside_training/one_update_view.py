@@ -145,7 +145,7 @@ def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
     cost = chosen.cost_of_step * (step - done)
     if not is_started("one_update", (chosen.run.name, step), cost, "Training again:"):
         return None
-    with stoppable("one_update", cost), bar("Training again") as report:
+    with stoppable("one_update", cost), bar("Training again", None) as report:
         for mark in marks:
             if mark < done:
                 continue

@@ -121,8 +121,8 @@ def _draw(
         title,
         theme,
         is_stepped=is_stepped,
-        x_end=steps if axis == "Steps" else None,
-        y_end=1.0 if is_stepped and 0 < highest <= 1 else highest,
+        x_end=steps if axis == "Steps" else 10 * math.ceil(max(table["x"]) / 10),
+        y_end=1.0 if is_stepped and 0 <= highest <= 1 else highest,
     )
     chart(spec, table=table, height=height, key=key, title=title)
 

@@ -72,7 +72,7 @@ def measurements(
         return None
     results: list[Result] = []
     try:
-        with stoppable(name, cost), bar(doing) as report:
+        with stoppable(name, cost), bar(doing, None) as report:
             for at, key in enumerate(keys):
 
                 def make_one(at: int = at) -> Result:
