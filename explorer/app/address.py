@@ -25,21 +25,22 @@ for _row in PARAMETERS:
     _ROWS.setdefault(_row.name, []).append(_row)
 
 
-def is_declared(name: str, page: str = "") -> bool:
-    """Whether this page, or that on screen, has this parameter."""
-    return any(_rows_of(name, page or session().page))
+def is_declared(name: str) -> bool:
+    """Whether the page on screen has this parameter."""
+    return any(_rows_of(name))
 
 
 def row_of(name: str) -> Parameter:
     """The row of a parameter of the page on screen; KeyError if the page does not declare it."""
-    for row in _rows_of(name, session().page):
+    for row in _rows_of(name):
         return row
     raise KeyError(
         f"the page {session().page} does not declare {name}: add it to address_parameters.py"
     )
 
 
-def _rows_of(name: str, page: str) -> Iterator[Parameter]:
+def _rows_of(name: str) -> Iterator[Parameter]:
+    page = session().page
     return (row for row in _ROWS.get(name, []) if not page or not row.pages or page in row.pages)
 
 

@@ -22,46 +22,43 @@ class StoppedWork(set[str]):
     """What the reader has stopped waits for a click."""
 
 
-def wait(doing: str) -> None:
-    """For the callback: this was stopped, and waits."""
-    state_of(StoppedWork).add(doing)
-
-
 @contextmanager
 def bar(
-    doing: str, on_stop: Callable[[str], None] | None = wait
+    doing: str, on_stop: Callable[[str], None] | None = None, stop_after: float = SHORT
 ) -> Iterator[Callable[[float], None]]:
     """A bar; call the function that it yields with the share of the work that is done.
 
     Where work that was stopped would begin again, the page ends with a button that begins it.
-    Without `on_stop` there is no button that stops it.
     """
     if doing in (stopped := state_of(StoppedWork)):
-        st.text(f"Stopped: {doing[0].lower()}{doing[1:]}.")
         run = partial(stopped.discard, doing)
+        st.text(f"Stopped: {doing[0].lower()}{doing[1:]}.")
         st.button("Run", key=f"run_{doing}", on_click=run, type="primary")
         end_page()
-    place, button = st.empty(), None
-    begun = updated = time.monotonic()
+    button, place, begun = st.empty(), st.empty(), time.monotonic()
+    updated, key = begun, ""
+
+    def offer_stop(now: float) -> None:
+        nonlocal key
+        if not key and now - begun >= stop_after:
+            key = f"stop_{doing}_{begun}"  # a run may do the same work twice
+            button.button("Stop", key=key, on_click=on_stop or stopped.add, args=(doing,))
 
     def report(done: float) -> None:
-        nonlocal updated, button
+        nonlocal updated
         cooperative.step()
         now = time.monotonic()
         if now - updated > SILENT and 0 < done < 1:
             updated, left = now, (now - begun) * (1 - done) / done
             place.progress(done, f"{doing}: {done:.0%}, about {left:.0f} s left")
-            if button is None and on_stop and now - begun > SHORT:
-                button = st.empty()
-                key = f"stop_{doing}_{begun}"  # the same work may be done twice in a run
-                button.button("Stop", key=key, on_click=on_stop, args=(doing,))
+            offer_stop(now)
 
+    offer_stop(begun)
     try:
         yield report
     finally:
         place.empty()
-        if button is not None:
-            button.empty()
+        button.empty()
 
 
 def with_bar(

@@ -72,18 +72,17 @@ def spread(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
 
 def loss_curves(
     steps: int,
-    highest: float | None = None,
+    highest: float,
     *,
     run: str | None = None,
     marks: Sequence[tuple[int, str]] = (),
 ) -> Spec:
     """The loss of a table with `step` and `loss`, and its mean over 15 rows.
 
-    The axis of the loss is fixed and ends at `highest`, unless that is None. With `run` the
-    table's column of that name distinguishes several runs. `marks` are steps at which something
-    happened, and what.
+    The axis of the loss is fixed and ends at `highest`. With `run` the table's column of that
+    name distinguishes several runs. `marks` are steps at which something happened, and what.
     """
-    x, scale = _steps(steps), _y_scale((0, highest) if highest else None, zero=True)
+    x, scale = _steps(steps), fixed(0, highest or 1.0, zero=True, clamp=True)
     colour = {"color": category(run)} if run else {}
     loss, mean = (quantity(name, title="loss", scale=scale) for name in ("loss", "mean"))
     smoothed = {"op": "mean", "field": "loss", "as": "mean"}
@@ -108,11 +107,11 @@ def held_out_curves(
     steps: int,
     *,
     goal: float | None = None,
-    domain: tuple[float, float] | None = (0.0, 1.0),
+    domain: tuple[float, float] = (0.0, 1.0),
     run: str | None = None,
 ) -> Spec:
     """A held-out metric of a table with `step` and `value`; the goal is a dashed rule."""
-    x, scale = _steps(steps), _y_scale(domain, zero=False)
+    x, scale = _steps(steps), fixed(*domain, clamp=True)
     title = f"{name}, goal {goal:g}" if goal is not None else name
     line = {"type": "line", "interpolate": "step-after", "point": {"size": 24}}
     value = quantity("value", title=title, scale=scale)
@@ -128,11 +127,6 @@ def held_out_curves(
 
 def _steps(steps: int) -> Spec:
     return quantity("step", title="step", scale=fixed(0, max(1, steps)))
-
-
-def _y_scale(ends: tuple[float, float] | None, *, zero: bool) -> Spec:
-    more = {"zero": zero, "clamp": True}
-    return fixed(*ends, **more) if ends else {"nice": False, **more}
 
 
 def planned_rates(training: TrainConfig) -> list[Point]:

@@ -75,11 +75,9 @@ CHARTS: dict[str, dict[str, Any]] = {
     "spectrum of zeros": singular_value_curves([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
     "spectrum of one": singular_value_curves([3.0], [2.5], 2.6),
     "loss": training_curves.loss_curves(400, math.log(27)),
-    "losses": training_curves.loss_curves(400, run="run"),
+    "losses": training_curves.loss_curves(400, 0.0, run="run"),
     "held out": training_curves.held_out_curves("exact match", 400, goal=0.99),
-    "held out of runs": training_curves.held_out_curves(
-        "nats per token", 400, domain=None, run="run"
-    ),
+    "held out of runs": training_curves.held_out_curves("nats per token", 400, run="run"),
     "pairs": before_after_bars(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
     "pairs without numbers": before_after_bars(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
     "edges": edge_cut_curves([1, 2], torch.tensor([0.5, 1.5]), torch.tensor([[0.2], [0.3]])),

@@ -35,5 +35,5 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
 SAID = {
     "input/embedding_space": "first two principal components",
     "input/positions": "This is the chosen model's own scheme.",
-    "attention/head_steps": "recomputed in float64 from these queries and keys",
+    "attention/head_steps": "→",
 }

@@ -57,7 +57,7 @@ def test_what_a_view_is_opened_for_starts_at_once_until_it_is_stopped(
     assert ask(1) == [1]
     assert ask(2, 11 * QUICK) is None
     started["test"] = opened.name, (("at once", 3),)
-    assert not any(map(measurement._stop, ("test", "test"))), "a double click"
+    assert not any(map(measurement.stop, ("test", "test"))), "a double click"
     assert (ask(3), ask(3, 1), ask(4)) == (None, None, [4])
     assert not is_started("another", "key", 2 * QUICK, "Testing:", QUICK // 9)
     assert said[-1] == "Testing: about 2 seconds."

@@ -85,8 +85,7 @@ def draw_stages(context: PageContext) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             draw_page_link("query_key", "Query and key of this cell")
             st.text(f"{named_at(rows, query)} → {named_at(columns, key)}")
-    again = "The weights, recomputed in float64 from these queries and keys"
-    st.caption(widgets.recomputed(again, head.difference))
+    widgets.check("The weights, from these queries and keys", head.difference)
 
 
 def stage_panels(head: HeadStages, step: int) -> list[Panel]:

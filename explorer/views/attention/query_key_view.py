@@ -98,7 +98,12 @@ def _draw_products(context: PageContext, pair: QueryKeyPair) -> None:
             weight_steps(pair), "Every step from the product of query and key to the weight"
         )
         _draw_row(pair, token_names(forward.columns(at.part)))
-    st.caption(_recomputation_note(pair))
+    widgets.check("The row of weights, from the queries and keys", pair.difference)
+    if len(pair.sharing) > 1:
+        st.caption(
+            f"Heads {pair.sharing[0]} to {pair.sharing[-1]} share this key (grouped-query "
+            "attention); the query belongs to this head alone."
+        )
 
 
 def _pin(which: str) -> None:
@@ -173,18 +178,6 @@ def _draw_row(pair: QueryKeyPair, names: list[str]) -> None:
 def _weight(value: float) -> str:
     """The weight, or that it is almost nothing: the powers of ten of such weights say little."""
     return f"< {LEAST_WEIGHT}" if 0 < value < LEAST_WEIGHT else three(value)
-
-
-def _recomputation_note(pair: QueryKeyPair) -> str:
-    """The error of the recomputed weights, and the heads that share the key."""
-    again = "The row of weights, recomputed in float64 from the queries and keys"
-    text = f"Numbers of the forward pass. {widgets.recomputed(again, pair.difference)}"
-    if len(pair.sharing) > 1:
-        text += (
-            f" Heads {pair.sharing[0]} to {pair.sharing[-1]} share this key (grouped-query "
-            "attention); the query belongs to this head alone."
-        )
-    return text
 
 
 def _draw_bars(pair: QueryKeyPair, order: str, config: TransformerConfig) -> None:
@@ -282,8 +275,8 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
             [(name, three(float(values[number]))) for name, values in lines],
             "Every step from the value to one dimension of the residual stream",
         )
-        again = "The residual stream after the whole block at this query, recomputed"
-        st.caption(widgets.recomputed(again, contribution.difference))
+        what = "The residual stream after the whole block at this query"
+        widgets.check(what, contribution.difference)
 
 
 def stream_terms(contribution: KeyContribution) -> dict[str, Tensor]:

@@ -349,12 +349,12 @@ def _in_a_row(tokens: Sequence[Token], places: Sequence[int]) -> str:
 
 
 def _about(sources: ScoreSources) -> str:
-    """What the numbers are, what they leave out, and the error of their sum."""
+    """What the numbers are, and what they leave out."""
     text = "The scale of every norm is frozen at its value in this pass."
     if sources.cap is not None:
         text += f" The score is the one before the cap of ± {three(sources.cap)}."
-    sums = "The sum of the sources, against the score of the pass"
-    return f"{text} {widgets.recomputed(sums, sources.difference)}"
+    widgets.check("The score, as the sum of its sources", sources.difference)
+    return text
 
 
 def why_in_words(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> str:

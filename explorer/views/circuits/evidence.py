@@ -37,7 +37,7 @@ from explorer.text.token_labels import label_at
 from explorer.text.visible_text import cut, in_quotes, literal
 from explorer.views.circuits.question_scores import cost_per_token
 from explorer.views.shared.code_panel import Expression, code_panel, script
-from explorer.views.shared.measurement import is_started, stoppable
+from explorer.views.shared.measurement import is_started, stop
 from explorer.views.shared.tables import table
 
 PASTED, FILE = "Pasted text", "Text file"
@@ -90,7 +90,7 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
     tokens = sum(len(row) for row, done in zip(text.rows, is_measured, strict=True) if not done)
     cost = tokens * cost_per_token(opened)
     if tokens and is_started(MEASUREMENT, (opened.name, text.lines), cost):
-        with stoppable(MEASUREMENT, cost), bar(f"Reading {len(text.rows):,} lines", None) as report:
+        with bar(f"Reading {len(text.rows):,} lines", partial(stop, MEASUREMENT)) as report:
             or_stop(lambda: [report(done) for done in measure(opened, text, activations)])
     best = best_lines(activations, unit, at.layer, at.head, LISTED)
     for place, line in enumerate(best[:LARGE]):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 import torch
@@ -39,7 +40,7 @@ from explorer.views.inside_training.chosen_run import InsideRun, has_room
 from explorer.views.shared import widgets
 from explorer.views.shared.batch_example import BATCH_EXPLAINED, draw_example
 from explorer.views.shared.code_panel import Script, script
-from explorer.views.shared.measurement import is_started, stoppable
+from explorer.views.shared.measurement import is_started, stop
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
 from explorer.views.training.run_words import hides_text
@@ -145,7 +146,7 @@ def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
     cost = chosen.cost_of_step * (step - done)
     if not is_started("one_update", (chosen.run.name, step), cost, "Training again:"):
         return None
-    with stoppable("one_update", cost), bar("Training again", None) as report:
+    with bar("Training again", partial(stop, "one_update")) as report:
         for mark in marks:
             if mark < done:
                 continue

@@ -182,11 +182,9 @@ def _draw_patch_form(context: PageContext, after: ForwardPass, places: FormPlace
     is_head = what == HEAD_OUTPUT
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
     rows = context.forward.rows(part)
-    ordinary = [at for at, name in enumerate(rows) if not name.special]
-    last = ordinary[-1] if ordinary else len(rows) - 1
-    is_answer = context.forward.output_tokens and not part.startswith("encoder")
-    if is_answer:  # what is shown of it depends on no later position
-        last = shown_place(context.opened, rows)
+    *_, last = (at for at, name in enumerate(rows) if not name.special or at == 0)
+    if context.forward.output_tokens and not part.startswith("encoder"):
+        last = shown_place(context.opened, rows)  # a later position would change nothing there
     position = token("patch_at", rows, last, width=LIST)
     head = at.head if is_head else None
     edit = Patch(part, at.layer, head, position, source) if source.strip() else None

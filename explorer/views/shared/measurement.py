@@ -4,8 +4,8 @@
 opens a view for starts `at_once` if it takes half a minute or less: runs compute in turns.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -13,7 +13,7 @@ import streamlit as st
 from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.analysis.singular_values import SingularValuesError
 from explorer.app.messages import say
-from explorer.app.progress import bar
+from explorer.app.progress import SHORT, bar
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import OpenModel
@@ -72,7 +72,7 @@ def measurements(
         return None
     results: list[Result] = []
     try:
-        with stoppable(name, cost), bar(doing, None) as report:
+        with bar(doing, partial(stop, name), SHORT * (cost <= MOMENT)) as report:
             for at, key in enumerate(keys):
 
                 def make_one(at: int = at) -> Result:
@@ -104,20 +104,11 @@ def is_started(
     return False
 
 
-@contextmanager
-def stoppable(name: str, cost: int) -> Iterator[None]:
-    """A Stop button while the measurement of this name runs, unless that is a moment."""
-    place = st.empty()
-    if cost > MOMENT:
-        place.button("Stop", key=f"stop_{name}", on_click=_stop, args=(name,))
-    yield
-    place.empty()
-
-
 def _start(name: str, key: Hashable) -> None:
     state_of(StartedMeasurements)[name] = key
 
 
-def _stop(name: str) -> None:
+def stop(name: str, doing: str = "") -> None:
+    """For the callback: this measurement waits for a click."""
     started = state_of(StartedMeasurements)
     started[f"stopped {name}"] = started.pop(name, started.get(f"stopped {name}"))

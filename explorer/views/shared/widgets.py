@@ -18,6 +18,7 @@ from explorer.app.controls import token
 from explorer.app.messages import kept_notes
 from explorer.app.page_table import ROWS
 from explorer.app.persistent_choices import PersistentChoices
+from explorer.app.session import state_of
 from explorer.app.sidebar import draw_title
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
@@ -35,7 +36,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import Label
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.lessons.panel import draw_lesson
-from explorer.views.shared.code_panel import Script, code_panel
+from explorer.views.shared.code_panel import Recomputed, Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
@@ -59,6 +60,7 @@ def opening(title: str, sentence: str) -> None:
     with st.container(gap=None):  # elements without height take no room
         page_top()
         mounting.begin()
+        state_of(Recomputed).clear()
         with st.container(horizontal=True, gap="small", key="opening"):
             draw_title(title)
             st.markdown(sentence, width="stretch")
@@ -88,11 +90,13 @@ def side_by_side(*shares: int) -> list[DeltaGenerator]:
     return st.container(width=WIDEST).columns(shares, gap="medium")
 
 
-def recomputed(what: str, error: float) -> str:
-    """How far a recomputed value is from the forward pass; the error is NaN if none is finite."""
+def check(what: str, error: float) -> None:
+    """For the code panel: how far a recomputed value is from the pass; NaN if none is finite."""
+    again = f"{what}, recomputed in float64"
     if math.isnan(error):
-        return f"{what}: no value is finite, so there is nothing to compare."
-    return f"{what}: max relative error {three(error)}."
+        st.caption(f"{again}: no value is finite, so there is nothing to compare.")
+    else:
+        state_of(Recomputed).append(f"{again}: max relative error {three(error)}.")
 
 
 def notes(sentences: Iterable[str]) -> None:
