@@ -1,5 +1,7 @@
 """One answer attributed to the tokens of the input by five methods, and their deletion curves."""
 
+from contextlib import suppress
+
 import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
@@ -37,6 +39,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.heads_grid import input_key
 from explorer.views.shared.measurement import measurement
+from models.gradients import GradientError
 
 SO_FAR = "attribution_so_far"
 Values = dict[str, torch.Tensor]
@@ -79,8 +82,8 @@ def draw_attribution(context: PageContext, row: DeltaGenerator) -> Script | None
     key = ("token attribution", input_key(forward), place, option)
     work, so_far = st.container(), st.empty()
     if not is_cached(opened, key):  # the rest takes seconds
-        first = cached(opened, (key, "first"), lambda: first_attributions(answer))
-        with so_far, widgets.side_by_side(5, 5)[0]:
+        with suppress(GradientError), so_far, widgets.side_by_side(5, 5)[0]:
+            first = cached(opened, (key, "first"), lambda: first_attributions(answer))
             _draw_shares(context, option, first, SO_FAR)
     with work:
         measured = measurement(

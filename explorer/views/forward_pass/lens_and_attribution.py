@@ -182,10 +182,9 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
         column = {"logits": [three(value) for value in rows.values()]}
         table({"what": list(rows), **column}, right=column)
         source = "of the forward pass" if terms.in_pass else "from the last residual stream"
-        st.caption(
-            f"Logit {source}: {three(terms.logit)}; the sum differs from it by "
-            f"{three(terms.difference)}. Biases: β of the norms, W_O and the head."
-        )
+        error = terms.difference / (abs(terms.logit) or 1.0)
+        widgets.check(f"The logit {source} as the sum of its parts", error)
+        st.caption("Biases: β of the norms, W_O and the head.")
     return option
 
 
