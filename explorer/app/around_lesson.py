@@ -1,15 +1,14 @@
-"""The sentence and the interventions around a lesson, whose steps bring their own.
-
-Those before the lesson come back when it is left. To be called in each run before the bar.
-"""
+"""The sentence and the interventions before a lesson come back when it is left."""
 
 from dataclasses import dataclass
 
 import streamlit as st
 
 from explorer.app import address, streamlit_patches
-from explorer.app.choosing import EDITS
+from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session, state_of
+
+EDITS = PersistentChoices("edits", {"edits": ""})
 
 
 @dataclass

@@ -8,7 +8,6 @@ from explorer.app import address, reader_models, streamlit_patches
 from explorer.app.address_parameters import AROUND, OF_LESSON
 from explorer.app.choice import FRAME, TRAINED
 from explorer.app.messages import kept_notes
-from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import redraw, session
 from explorer.catalog.available_models import ModelEntry
 
@@ -18,9 +17,8 @@ HEAD_ALONE = "head_alone"
 """The fragment that is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
 """Choices of the frame that no widget writes into the address."""
-STAYS = ("text_file", *OF_LESSON, *AROUND)
+STAYS = ("text_file", "edits", *OF_LESSON, *AROUND)
 """Other parameters that every link repeats."""
-EDITS = PersistentChoices("edits", {"edits": ""})  # links name them
 
 
 def choose_head(layer: int, head: int, part: str = "") -> None:
@@ -96,11 +94,10 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
         st.page_link(page, label=label, icon=icon, query_params={**carried(), **parameters})
 
 
-def carried() -> dict[str, Text]:
+def carried() -> dict[str, list[str]]:
     """Parameters that every link must name: the browser keeps only the bar's bound."""
     names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    here = {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
-    return {**here, **EDITS.texts()}
+    return {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
 
 
 def initial_values() -> dict[str, str]:

@@ -5,7 +5,7 @@ by the default, and a message beside the control says so until something else is
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -242,3 +242,11 @@ def _check_switch(key: str, label: str, usual: bool, state: str) -> None:
     value = address.value_of(key)
     if key not in st.session_state and value.lower() not in ("", "true", "false"):
         note_invalid(key, usual, address.invalid_option(label, value, state))
+
+
+def undo_buttons(now: Any, clear: Any, put: Callable[..., None], end: str = "", **how: Any) -> None:
+    """Buttons that put `now` undone, redone or cleared; what would change nothing is disabled."""
+    for label, to in {"Undo": now.undo(), "Redo": now.redo(), "Clear": clear}.items():
+        key = f"{label.lower()}{end}"
+        how["icon"] = f":material/{label.lower()}{'_all' * (to is clear)}:"
+        st.button(label, key, on_click=put, args=(to,), disabled=to == now, **how)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TypeVar
 
 import streamlit as st
@@ -14,8 +13,8 @@ from explorer.system import cooperative
 
 Step = TypeVar("Step")
 
-SILENT, SHORT = 0.1, 0.5
-"""Seconds of work before the bar appears, and between two updates of it; before Stop appears."""
+SILENT = 0.1
+"""Seconds of work before the bar appears, and between two updates of it."""
 
 
 class StoppedWork(set[str]):
@@ -24,36 +23,32 @@ class StoppedWork(set[str]):
 
 @contextmanager
 def bar(
-    doing: str, on_stop: Callable[[str], None] | None = None, stop_after: float = SHORT
+    doing: str, on_stop: Callable[[str], None] | None = None
 ) -> Iterator[Callable[[float], None]]:
     """A bar; call the function that it yields with the share of the work that is done.
 
-    Where work that was stopped would begin again, the page ends with a button that begins it.
+    Where stopped work would begin again, the page ends with a button that begins it. With
+    `on_stop`, which decides that itself, it can be stopped before the first report.
     """
     if doing in (stopped := state_of(StoppedWork)):
-        run = partial(stopped.discard, doing)
         st.text(f"Stopped: {doing[0].lower()}{doing[1:]}.")
-        st.button("Run", key=f"run_{doing}", on_click=run, type="primary")
+        st.button("Run", f"run_{doing}", on_click=stopped.discard, args=(doing,), type="primary")
         end_page()
     button, place, begun = st.empty(), st.empty(), time.monotonic()
-    updated, key = begun, ""
-
-    def offer_stop(now: float) -> None:
-        nonlocal key
-        if not key and now - begun >= stop_after:
-            key = f"stop_{doing}_{begun}"  # a run may do the same work twice
-            button.button("Stop", key=key, on_click=on_stop or stopped.add, args=(doing,))
+    updated, key = begun, f"stop_{doing}_{begun}"  # a run may do the same work twice
+    if on_stop is not None:
+        button.button("Stop", key=key, on_click=on_stop, args=(doing,))
 
     def report(done: float) -> None:
         nonlocal updated
         cooperative.step()
         now = time.monotonic()
         if now - updated > SILENT and 0 < done < 1:
+            if on_stop is None and updated == begun:
+                button.button("Stop", key=key, on_click=stopped.add, args=(doing,))
             updated, left = now, (now - begun) * (1 - done) / done
             place.progress(done, f"{doing}: {done:.0%}, about {left:.0f} s left")
-            offer_stop(now)
 
-    offer_stop(begun)
     try:
         yield report
     finally:

@@ -96,6 +96,7 @@ def begin() -> None:
     mounted = state_of(PageViews)
     mounted.drawn = {}
     mounted.has_code = False
+    mounted.checks = []
 
 
 @contextmanager
@@ -148,6 +149,8 @@ class PageViews:
     """The frame of a film in which views are collected instead of mounted."""
     has_code: bool = False
     """Whether this run has sent the JavaScript of the components."""
+    checks: list[str] = field(default_factory=list)
+    """How exact its numbers are, for the code panel."""
 
 
 def no_figures() -> Sequence[Figure]:

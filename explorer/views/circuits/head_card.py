@@ -194,12 +194,9 @@ def draw_head_card(
 def _measure_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
     """The first head of a model takes seconds, since all heads are measured together."""
     with bar("Scores on standard prompts") as report:
-        standard_scores(opened)
-        report(0.4)
-        name_moving(opened)
-        report(0.6)
-        programs_of(opened)
-        report(0.9)
+        for measure, done in ((standard_scores, 0.4), (name_moving, 0.6), (programs_of, 0.9)):
+            measure(opened)
+            report(done)
         return head_scores(opened, layer, head)
 
 

@@ -93,7 +93,7 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
         _draw_head(context, continuation, at)
     st.markdown("**Branches**")
     with st.container(horizontal=True):
-        token_trees.draw_history_buttons(branches)
+        controls.undo_buttons(branches, Branches(), token_trees.put_branches, "_writing")
     token_trees.draw_branches(context, branches, continuation, line[len(fed)], step)
     widgets.notes(continuation.forward.notes)
     return script(choice_code, opened, text, fed, sampling, seed, at)

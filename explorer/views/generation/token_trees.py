@@ -124,22 +124,6 @@ def append_tokens(
         keep_note(CLICK, str(error))
 
 
-def draw_history_buttons(branches: Branches) -> None:
-    """Draw the buttons Undo, Redo and Clear."""
-    for label, key, icon, to, off in (
-        ("Undo", "undo_writing", ":material/undo:", branches.undo(), not branches.done),
-        (
-            "Redo",
-            "redo_writing",
-            ":material/redo:",
-            branches.redo(),
-            branches.done == len(branches.actions),
-        ),
-        ("Clear", "clear_writing", ":material/clear_all:", Branches(), not branches.actions),
-    ):
-        st.button(label, key=key, icon=icon, on_click=put_branches, args=(to,), disabled=off)
-
-
 def draw_branches(
     context: PageContext, branches: Branches, continuation: Continuation, last: int, step: int
 ) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import streamlit as st
 import torch
 
+from explorer.app.progress import bar
 from explorer.app.session import redraw, state_of
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.training_curves import CURVES_HEIGHT, held_out_curves, loss_curves
 from explorer.components.chart import Table, chart
-from explorer.system.cooperative import interruptible
 from explorer.tasks import TASKS, Task
 from explorer.tasks.task_metrics import accuracy, value_of
 from explorer.text.number_format import three
@@ -144,16 +144,16 @@ def _draw_training(name: str, begin: Callable[[], Iterator[TrainingPoint]]) -> l
             "Both training runs are short and tied to this page: leaving or reloading it ends "
             "them. Points measured before a stop stay."
         )
-    button, bar = st.empty(), st.empty()
+    button = st.empty()
     label = "Train both again" if former_points else "Train both"
     if not button.button(label, key="train_both"):
         return former_points
-    button.button("Stop", key="stop_both")
+    button.empty()
     points = trainings[name] = []
-    for point in interruptible(begin()):
-        points.append(point)
-        bar.progress(point.step / PAIRED_STEPS, f"Step {point.step} of {PAIRED_STEPS}")
-    bar.empty()
+    with bar("Training both", lambda _: None) as report:
+        for point in begin():
+            points.append(point)
+            report(point.step / PAIRED_STEPS)
     redraw()
     return points
 

@@ -24,6 +24,7 @@ from explorer.app.reader import is_local
 from explorer.app.session import state_of
 from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.typed_model_path import paths_allowed
+from explorer.components.mounting import PageViews
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.runs.run import Run
@@ -67,21 +68,15 @@ def script(function: Callable[P, None], *args: P.args, **named: P.kwargs) -> Scr
     return Script(((function, inspect.signature(function).bind(*args, **named).arguments),))
 
 
-class Recomputed(list[str]):
-    """How exact the numbers on the page are: sentences for the next code panel."""
-
-
 def code_panel(
     *functions: Callable[..., Any], script: Script | None = None, label: str = "Code"
 ) -> None:
     """The script, and the core's functions behind it; nothing is sent while the panel is closed."""
-    checks = " ".join(state_of(Recomputed))
-    state_of(Recomputed).clear()
     with expander("code", label=label) as panel:
         if not panel.open:
             return
-        if checks:
-            st.caption(checks)
+        if checks := state_of(PageViews).checks:
+            st.caption(" ".join(checks))
         if script is not None:
             text, named = script.text(paths_allowed(is_local()))
             models = literal_sentence(" and to ".join(named))

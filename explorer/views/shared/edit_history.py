@@ -8,9 +8,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, widget_state
-from explorer.app.choosing import EDITS, draw_page_link
+from explorer.app.around_lesson import EDITS
+from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of
+from explorer.app.controls import one_of, undo_buttons
 from explorer.app.messages import draw_notes, drop_notes, keep_note, say
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.core_edits import token_label
@@ -71,8 +72,7 @@ def draw_history(
 
 
 BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
-SHOW_EDITS = CHOOSES, _ = "shown_pass", "look"
-"""Parameters of the pages that show it, unless one of WITHOUT is chosen there."""
+CHOOSES = "shown_pass"
 WITH, WITHOUT = "Your interventions", {BEFORE, "Products", "Value", "Distances"}
 """What a control of these pages says where a view shows the other pass."""
 
@@ -81,7 +81,8 @@ def shows_edits() -> bool:
     """Whether the page shows the pass with the interventions, alone or beside the one without."""
     names = filter(address.is_declared, (CHOOSES, "pair_view", "with"))
     chosen = {address.current_value(name) for name in names}
-    return WITH in chosen or (any(map(address.is_declared, SHOW_EDITS)) and not chosen & WITHOUT)
+    is_page = address.is_declared(CHOOSES) or address.is_declared("look")
+    return WITH in chosen or (is_page and not chosen & WITHOUT)
 
 
 def draw_active(context: PageContext, passes: Sequence[str] = ()) -> tuple[EditedPass, str]:
@@ -194,15 +195,7 @@ def _why_no_room(history: EditHistory, edit: Intervention) -> str:
 
 def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -> None:
     """The buttons, and every intervention in words, the newest first, with its state."""
-    can_redo = history.done < len(history.edits)
-    for label, key, icon, next_history, enabled in (
-        ("Undo", "undo", ":material/undo:", history.undo(), history.done),
-        ("Redo", "redo", ":material/redo:", history.redo(), can_redo),
-        ("Clear", "clear", ":material/clear_all:", history.clear(), history.done),
-    ):
-        args, how = (next_history,), {"disabled": not enabled, **QUIET}
-        st.button(label, key=key, icon=icon, on_click=store_history, args=args, **how)
-
+    undo_buttons(history, history.clear(), store_history, **QUIET)
     height: Any = "content" if len(history.edits) <= SHORT_LIST else LIST_HEIGHT
     with st.container(height=height, border=False, key="edits_made", gap=None):
         if not history.edits:

@@ -13,7 +13,7 @@ import streamlit as st
 from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.analysis.singular_values import SingularValuesError
 from explorer.app.messages import say
-from explorer.app.progress import SHORT, bar
+from explorer.app.progress import bar
 from explorer.app.session import state_of
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import OpenModel
@@ -72,7 +72,7 @@ def measurements(
         return None
     results: list[Result] = []
     try:
-        with bar(doing, partial(stop, name), SHORT * (cost <= MOMENT)) as report:
+        with bar(doing, partial(stop, name) if cost > MOMENT else None) as report:
             for at, key in enumerate(keys):
 
                 def make_one(at: int = at) -> Result:

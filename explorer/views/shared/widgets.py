@@ -36,7 +36,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import Label
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.lessons.panel import draw_lesson
-from explorer.views.shared.code_panel import Recomputed, Script, code_panel
+from explorer.views.shared.code_panel import Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
@@ -60,7 +60,6 @@ def opening(title: str, sentence: str) -> None:
     with st.container(gap=None):  # elements without height take no room
         page_top()
         mounting.begin()
-        state_of(Recomputed).clear()
         with st.container(horizontal=True, gap="small", key="opening"):
             draw_title(title)
             st.markdown(sentence, width="stretch")
@@ -96,7 +95,7 @@ def check(what: str, error: float) -> None:
     if math.isnan(error):
         st.caption(f"{again}: no value is finite, so there is nothing to compare.")
     else:
-        state_of(Recomputed).append(f"{again}: max relative error {three(error)}.")
+        state_of(mounting.PageViews).checks.append(f"{again}: max relative error {three(error)}.")
 
 
 def notes(sentences: Iterable[str]) -> None:
