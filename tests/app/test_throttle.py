@@ -349,16 +349,16 @@ def test_a_run_ends_with_its_reader(turns: RecordedTurns, monkeypatch: pytest.Mo
     cooperative.step()  # in a thread that nobody reads
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(1.0, ["Reading: 10%, about 9 s left", "Reading: 40%, about 3 s left"]), (0.001, [])],
-)
-def test_long_work_says_how_far_it_is_and_short_work_nothing(
-    seconds: float, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place, looks = Mock(), iter(range(100))
-    monkeypatch.setattr(progress.st, "empty", lambda: place)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds * next(looks))
-    assert with_bar([1, 3, 6], 10, "Reading", lambda step: step) == [1, 3, 6]
-    assert [call.args[1] for call in place.progress.call_args_list] == said
-    assert [call.args for call in place.button.call_args_list] == [("Stop",)][: len(said)]
+def test_long_work_says_how_far_it_is_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped, long = set[str](), ["Reading: 10%, about 9 s left", "Reading: 40%, about 3 s left"]
+    monkeypatch.setattr(progress, "state_of", lambda _kind: stopped)
+    monkeypatch.setattr(progress, "end_page", Mock(side_effect=Left))
+    for seconds, said in ((0.001, list[str]()), (1.0, long)):
+        place, times = Mock(), iter([seconds * look for look in range(100)])
+        monkeypatch.setattr(progress, "st", Mock(empty=Mock(return_value=place)))
+        monkeypatch.setattr(progress.time, "monotonic", times.__next__)
+        assert with_bar([1, 3, 6], 10, "Reading", lambda step: step) == [1, 3, 6]
+        assert [call.args[1] for call in place.progress.call_args_list] == said
+    place.button.call_args.kwargs["on_click"]("Reading")
+    with pytest.raises(Left):
+        with_bar([], 1, "Reading")

@@ -88,8 +88,7 @@ GO = """address => {
   dispatchEvent(new PopStateEvent("popstate", {state: {}}));
 }"""
 """As the browser's own Back goes: the app stays loaded."""
-IN_APP = """() => Boolean(
-  document.querySelector("[data-testid=stApp][data-test-connection-state=CONNECTED]"))"""
+IN_APP = """() => !!document.querySelector("[data-test-connection-state=CONNECTED]")"""
 BEGIN = """async () => {
   document.activeElement?.blur();
   if (document.fullscreenElement) await document.exitFullscreen();
