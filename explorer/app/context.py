@@ -79,6 +79,12 @@ class PageContext:
         return self.models[self.choice.model]
 
     @property
+    def called(self) -> str:
+        """The title of the chosen model, with the step if one is chosen."""
+        title, step = self.entry.title, self.choice.training_step
+        return title if step == TRAINED else f"{title} at step {step:,}"
+
+    @property
     def folder(self) -> Path:
         """The folder of the chosen model."""
         return self.entry.folder

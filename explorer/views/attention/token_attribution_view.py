@@ -102,7 +102,7 @@ def _draw(context: PageContext, option: int, measured: TokenAttribution) -> None
             column_name="token",
             sentence="{column} by {row}: {value}",
             unit="share",
-            title=f"{context.choice.called} · {name} by token",
+            title=f"{context.called} · {name} by token",
             scaling="row",
         )
         cross = ", of cross-attention" if forward.config.kind == "encoder-decoder" else ""

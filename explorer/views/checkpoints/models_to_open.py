@@ -103,7 +103,7 @@ def _columns() -> dict[str, DeltaGenerator]:
 
 def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns = _columns()
-    columns["Model"].text(entry.short_name, wrap=len(entry.short_name) > LONGEST_IN_LIST)
+    columns["Model"].text(entry.title, wrap=len(entry.title) > LONGEST_IN_LIST)
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)

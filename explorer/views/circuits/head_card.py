@@ -154,7 +154,7 @@ def draw_head_card(
     opened, pair = context.opened, question.pairs[0]
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"
-    title = head_title(opened.name, part, layer, head)
+    title = head_title(opened.title, part, layer, head)
     most = int(forward.weights(part, layer, head)[pair.place].argmax())
     at = HeadCell(part, layer, head, *cell or (pair.place, most))
     why = why_in_words(opened, forward, at)
