@@ -109,7 +109,8 @@ def draw_composition(opened: OpenModel, layer: int, head: int) -> None:
         scores,
         *([str(number) for number in range(count)] for count in scores.shape),
         key="composition",
-        title=f"{name}-composition of layer {layer}, head {head} with every earlier head",
+        title=f"{opened.title} · {name}-composition of layer {layer}, head {head} with every "
+        "earlier head",
         selected=None,
         on_pick=lambda head, layer: choose_head(layer, head),
         row_name="head",
