@@ -134,7 +134,7 @@ def _take_model() -> None:
     picked, reader = st.session_state["model"], session()
     if picked == MORE_MODELS:
         st.session_state["model"] = reader.shown_model
-        reader.next_page = "checkpoints"
+        reader.next_page, reader.next_address = "checkpoints", {"show": reader_models.ALL_MODELS}
     else:
         choose_model(picked)
 

@@ -79,10 +79,15 @@ class PageContext:
         return self.models[self.choice.model]
 
     @property
+    def title(self) -> str:
+        """The title of the chosen model; empty if there is none."""
+        return self.entry.title if self.models else ""
+
+    @property
     def called(self) -> str:
-        """The title of the chosen model, with the step if one is chosen."""
-        title, step = self.entry.title, self.choice.training_step
-        return title if step == TRAINED else f"{title} at step {step:,}"
+        """The same, with the step if one is chosen."""
+        step = self.choice.training_step
+        return self.title if step == TRAINED else f"{self.title} at step {step:,}"
 
     @property
     def folder(self) -> Path:

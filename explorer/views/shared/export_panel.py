@@ -139,7 +139,7 @@ def origin(context: PageContext) -> dict[str, str]:
     pair = {"second sentence": at.pair} if at.pair else {}
     place = {"part": at.part, "layer": str(at.layer), "head": str(at.head)}
     step = {"training step": str(at.training_step)} if at.training_step != TRAINED else {}
-    return {"model": context.entry.title, **step, "sentence": at.text, **pair, **place}
+    return {"model": context.title, **step, "sentence": at.text, **pair, **place}
 
 
 ORIGIN_FIELDS = ("model", "training step", "sentence", "second sentence", "run")
