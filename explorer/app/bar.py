@@ -82,7 +82,7 @@ def draw_bar(
     context = state_of(CurrentContext).context = make_context(models)
     notes = _notes_on_address(initial, context, entry)
     if before and before not in models:
-        gone = f"The model {own_name(before)[:60]} no longer exists; showing {entry.short_name}."
+        gone = f"The model {own_name(before)[:60]} no longer exists; showing {entry.title}."
         notes = [*notes, gone]
     if is_new:
         notes = [*notes, *map(address.no_model_in, folders.places_without_models())]
@@ -134,7 +134,7 @@ def _take_model() -> None:
     picked, reader = st.session_state["model"], session()
     if picked == MORE_MODELS:
         st.session_state["model"] = reader.shown_model
-        reader.next_page = "checkpoints"
+        reader.next_page, reader.next_address = "checkpoints", {"show": reader_models.ALL_MODELS}
     else:
         choose_model(picked)
 

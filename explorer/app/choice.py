@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.folders import own_name
 from explorer.catalog.run_index import run_of, step_folders
 
 TRAINED = -1
@@ -58,12 +57,6 @@ class Choice:
     def place(self) -> Head:
         """The chosen head."""
         return self.part, self.layer, self.head
-
-    @property
-    def called(self) -> str:
-        """The name of the model in a title, with the step if one is chosen."""
-        name, step = own_name(self.model), self.training_step
-        return name if step == TRAINED else f"{name} at step {step:,}"
 
 
 FRAME = tuple(field.name for field in fields(Choice))

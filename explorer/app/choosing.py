@@ -132,7 +132,9 @@ def go_to_next_page() -> None:
     reader = session()
     page, reader.next_page = reader.next_page, ""
     parameters, reader.next_address = reader.next_address, {}
-    if page in reader.pages and page != reader.page:
+    if page == reader.page:
+        st.session_state.update(parameters)
+    elif page in reader.pages:
         switch_page(page, **parameters)
 
 

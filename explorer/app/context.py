@@ -6,17 +6,17 @@ on unknown words, the picture of the pass and the page all take it from here.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from explorer.analysis.information_flow import head_of_strongest_edge
 from explorer.app import address, reader_models, streamlit_patches
 from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.choice import TRAINED, Choice, Head, snapshots_of
 from explorer.app.messages import NO_MODEL, end_page, say, say_why
-from explorer.app.session import state_of
+from explorer.app.session import session, state_of
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry, entry_in
@@ -29,10 +29,12 @@ from explorer.system.limits import TEXT_CHARACTERS
 from models import TransformerConfig
 from models.loading.folder_config import OURS
 
+Passed = ForwardPass | ForwardPassError | None
+
 
 @dataclass(frozen=True, eq=False)
 class PageContext:
-    """The model is opened once, and the forward pass runs when it is first needed.
+    """The model is opened and the forward pass run once.
 
     If either fails, the page says why and ends. Among `models`, the chosen one is the snapshot of
     the chosen training step.
@@ -44,22 +46,12 @@ class PageContext:
     """The chosen model with its tokenizer, or why it cannot be opened."""
     default_head: Head
     """The part, layer and head that are shown if none are chosen."""
-
-    @cached_property
-    def passed(self) -> ForwardPass | ForwardPassError | None:
-        """The forward pass over the sentence, or why there is none; None without a model."""
-        if isinstance(self.model, ModelError):
-            return None
-        try:
-            return forward_pass.run_text(self.model, self.choice.text, self.choice.pair)
-        except ForwardPassError as error:
-            return error
+    passed: Passed = None
+    """The forward pass over the sentence, or why there is none; None without a model."""
 
     def with_pass(self, forward: ForwardPass) -> "PageContext":
         """The same choices with another pass of this text, such as one with interventions."""
-        other = replace(self)
-        vars(other)["passed"] = forward
-        return other
+        return replace(self, passed=forward)
 
     @property
     def opened(self) -> OpenModel:
@@ -85,6 +77,17 @@ class PageContext:
         if not self.models:
             _ = self.opened
         return self.models[self.choice.model]
+
+    @property
+    def title(self) -> str:
+        """The title of the chosen model; empty if there is none."""
+        return self.entry.title if self.models else ""
+
+    @property
+    def called(self) -> str:
+        """The same, with the step if one is chosen."""
+        step = self.choice.training_step
+        return self.title if step == TRAINED else f"{self.title} at step {step:,}"
 
     @property
     def folder(self) -> Path:
@@ -125,21 +128,29 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
     bounds = TEXT_CHARACTERS.most, TEXT_LIMIT
     text, pair = (str(words or "")[:most] for words, most in zip(typed, bounds, strict=True))
     special, step = _reads_special(text), state.get("training_step", TRAINED)
-    trained = model = open_or_say_why(entry)
+
+    def open_to_read(entry: ModelEntry) -> OpenModel | ModelError:
+        model = open_or_say_why(entry)
+        return reading_prompts(model) if special and isinstance(model, OpenModel) else model
+
+    model = open_to_read(entry)
+    passed = _pass_of(model, text, pair)
+    first = _default_head(entry, model, passed)
     folder = snapshots_of(entry).get(step) if step != TRAINED else None
     if folder is None:
         step = TRAINED
     else:
         models = {**models, entry.name: entry_in(entry, folder)}
-        model = open_or_say_why(models[entry.name])
-    first = _default_head(entry, trained)
+        model = open_to_read(models[entry.name])
+        passed = _pass_of(model, text, pair)
+    _follow(first)
     by_name = {part.name: part for part in parts_of(entry)}
     titles = {name: part.title for name, part in by_name.items()}
     part = by_name[settle("part", titles, first[0])]
     layer = settle("layer", _numbers(part.layers), min(first[1], part.layers - 1))
     head = part.name, layer, settle("head", _numbers(part.heads), first[2])
-    model = reading_prompts(model) if special and isinstance(model, OpenModel) else model
-    return PageContext(Choice(text, pair, entry.name, *head, special, step), models, model, first)
+    choice = Choice(text, pair, entry.name, *head, special, step)
+    return PageContext(choice, models, model, first, passed)
 
 
 def open_or_say_why(entry: ModelEntry) -> OpenModel | ModelError:
@@ -163,13 +174,41 @@ def open_first() -> None:
     """Open the models that are shown first, so that the first visitor does not wait."""
     if models := reader_models.everybodys():
         for entry in (reader_models.first(models), reader_models.default(models)):
-            _default_head(entry, open_or_say_why(entry))
+            model = open_or_say_why(entry)
+            _default_head(entry, model, _pass_of(model, entry.example))
 
 
-def _default_head(entry: ModelEntry, opened: OpenModel | ModelError) -> Head:
+def _pass_of(model: OpenModel | ModelError, text: str, pair: str = "") -> Passed:
+    if isinstance(model, ModelError):
+        return None
+    try:
+        return forward_pass.run_text(model, text, pair)
+    except ForwardPassError as error:
+        return error
+
+
+def _default_head(entry: ModelEntry, opened: OpenModel | ModelError, passed: Passed) -> Head:
+    """The head behind the strongest edge of this sentence's map; without one the model's own."""
     if isinstance(opened, ModelError):
         return parts_of(entry)[-1].name, 0, 0
-    return default_head(opened)
+    strongest = head_of_strongest_edge(opened, passed) if isinstance(passed, ForwardPass) else None
+    return strongest or default_head(opened)
+
+
+def _follow(default: Head) -> None:
+    """Let the head follow its default until the reader or a link chooses one."""
+    state, defaults = st.session_state, session().defaults
+    names = ("part", "layer", "head")
+    chosen = tuple(map(state.get, names))
+    if "head" in state and chosen == (None, None, None):  # another model was chosen
+        follows = True
+    elif any(map(address.is_named, names)):
+        follows = False
+    else:
+        follows = chosen in ((None, None, None), defaults.get("head"))
+        if follows and "head" in state:
+            state.update(zip(names, default, strict=True))
+    defaults["head"] = default if follows or streamlit_patches.came_back() else None
 
 
 def _numbers(count: int) -> dict[int, str]:

@@ -24,8 +24,8 @@ _lock = Lock()
 _named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
 """Folders that readers have opened by path, by unique names."""
 FIRST_MODEL = "translation"
-TITLED = ("shipped", "added")
-"""The origins of models that have a title; readers know their own by the names of the folders."""
+ALL_MODELS = "All models"
+"""The view of Checkpoints that begins with the list of models; the others end with it."""
 MOST_BROUGHT = 20
 
 
@@ -79,12 +79,8 @@ def default(models: Mapping[str, ModelEntry]) -> ModelEntry:
 
 
 def titles(models: Mapping[str, ModelEntry]) -> dict[str, str]:
-    """A unique label for each model: a title, or for a reader's own model the name they gave it."""
-    words = {
-        name: entry.title if entry.origin in TITLED else entry.short_name
-        for name, entry in models.items()
-    }
-    return _unique(words)
+    """A unique label for each model."""
+    return _unique({name: entry.title for name, entry in models.items()})
 
 
 def labels(names: Iterable[str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from explorer.catalog.folders import own_name
 from models import TransformerConfig
 
 
@@ -74,7 +73,7 @@ class Part:
 
 def map_title(model: str, part: str, heads: str) -> str:
     """The title of a map, the same everywhere: the model, the attention, the layer and head."""
-    return f"{own_name(model)} · {WORDS[part].name} · {heads}"
+    return f"{model} · {WORDS[part].name} · {heads}"
 
 
 def head_title(model: str, part: str, layer: int, head: int) -> str:

@@ -53,6 +53,8 @@ NUMBERS_CHECKED = 64_000_000
 ENTRIES_KEPT, RUN_ENTRIES_KEPT = 512, 4096
 WEIGHT_FILES = (ENDING, GGUF)
 Stamp = tuple[tuple[str, int, int], ...]
+TITLED = ("shipped", "added")
+"""The origins of models that have a title; readers know their own by the names of the folders."""
 TITLE_LIMIT, EXAMPLE_LIMIT, EXAMPLES_LIMIT = 80, 400, 24
 """A training record may come from anywhere, and its texts are shown in labels."""
 
@@ -75,11 +77,6 @@ class ModelEntry:
     family: str = OURS
     bytes: int = 0
     """Size of the weight files on disk."""
-
-    @property
-    def short_name(self) -> str:
-        """Its name without the key of a brought model, which only a link needs."""
-        return own_name(self.name)
 
     @property
     def example(self) -> str:
@@ -204,7 +201,7 @@ def entry_in(entry: ModelEntry, folder: Path) -> ModelEntry:
     snapshot = _entry(entry.origin, entry.name, folder, stamp_of(folder))
     if snapshot.config is None:
         return replace(entry, folder=folder)
-    return replace(snapshot, examples=entry.examples)
+    return replace(snapshot, title=entry.title, examples=entry.examples)
 
 
 def _stamp_of_run(folder: str) -> Stamp:
@@ -259,12 +256,14 @@ def _describe(origin: str, name: str, folder: Path) -> ModelEntry:
     kind = str(run.get("task", name))
     task, custom_task = TASKS.get(kind), CUSTOM_TASKS.get(kind)
     title = task.title if task else custom_task.title if custom_task else short_name
+    title = "".join(_texts([run.get("title")], TITLE_LIMIT)) or title
+    has_title = origin in TITLED or folder.is_relative_to(recorded_root())
     recorded = _texts([run.get("example")]) + _texts(run.get("examples"))
     usual = examples_for(config, family, folder) if family != OURS and not recorded else ()
     examples = [*recorded, *(task.examples if task else usual)]
     return ModelEntry(
         name=name,
-        title="".join(_texts([run.get("title")], TITLE_LIMIT)) or title,
+        title=title if has_title else short_name,
         folder=folder,
         config=config,
         run=run,

@@ -66,7 +66,7 @@ def open_entry(entry: ModelEntry) -> OpenModel:
     try:
         return _open(entry.name, entry.folder, entry.title, entry.example, stamp_of(entry.folder))
     except MemoryError as error:
-        raise ModelError(f"There is not enough memory to open {entry.short_name}.") from error
+        raise ModelError(f"There is not enough memory to open {entry.title}.") from error
 
 
 def open_checkpoint(

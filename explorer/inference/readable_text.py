@@ -97,8 +97,8 @@ def why_unreadable(
         tokenizer = tokenizer_in(entry.folder, entry.family, entry.config)
         if reads_prompts and isinstance(tokenizer, READS_SPECIAL):
             tokenizer = tokenizer.reading_prompts()
-        tokens = encode_text(tokenizer, entry.config, text, pair, reader=entry.short_name)
+        tokens = encode_text(tokenizer, entry.config, text, pair, reader=entry.title)
         words, name = unknown_words(tokenizer, text, pair, tokens)
     except (ForwardPassError, TextError, CheckpointError, OSError) as error:
         return in_a_sentence(error)
-    return f"{entry.short_name} does not know {words} and reads {name} instead." if words else ""
+    return f"{entry.title} does not know {words} and reads {name} instead." if words else ""

@@ -45,7 +45,7 @@ with all_heads:
         small,
         selected=framed,
         key="overview",
-        title=map_title(at.called, at.part, "All heads"),
+        title=map_title(context.called, at.part, "All heads"),
         on_pick=display_options.show_single_head,
         every=large_head.every_head(context),
     )

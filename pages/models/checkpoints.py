@@ -14,16 +14,21 @@ widgets.opening(
 )
 context, entries = page_context(), reader_models.entries()
 chosen = st.container()
+with chosen:
+    show = one_of(
+        "show", (reader_models.ALL_MODELS, *VIEWS), "Parameters", label_visibility="collapsed"
+    )
 models_to_open.draw_model_list(entries, context.choice.model)
 models_to_open.draw_pretrained_models(entries, context.choice.model)
 models_to_open.draw_own_model(context)
-with chosen:
-    opened = chosen_model.open_or_examine(context, entries)
-    draw, code = VIEWS[one_of("show", tuple(VIEWS), label_visibility="collapsed")]
-    lines = draw(context, opened)
-    chosen_model.draw_description(opened)
-    chosen_model.draw_model_export(opened)
-    chosen_model.draw_adapter_export(opened, context.folder)
-widgets.closing(context, *code, script=lines)
+if show in VIEWS:
+    with chosen:
+        opened = chosen_model.open_or_examine(context, entries)
+        draw, code = VIEWS[show]
+        lines = draw(context, opened)
+        chosen_model.draw_description(opened)
+        chosen_model.draw_model_export(opened)
+        chosen_model.draw_adapter_export(opened, context.folder)
+    widgets.closing(context, *code, script=lines)
 st.space("small")
 widgets.page_links("overview", "attention")

@@ -17,8 +17,8 @@ at = context.choice
 words = WORDS[at.part]
 widgets.opening(
     "Overview",
-    "One forward pass: each column is a token, each row a layer, each line what flows between "
-    "them.",
+    "Each column is a token. Attention lets it read others: an orange line, wider if it matters "
+    "more.",
 )
 edited, which = draw_active(context, (AFTER, BEFORE))
 if which == AFTER:

@@ -186,7 +186,7 @@ def test_of_equal_names_a_named_model_gets_a_number_and_a_brought_one_a_name_of_
         tiny.reference_gpt2(each, seed=1)
     entries = found(*brought)
     assert [entry.origin for entry in entries.values()][:3] == ["brought", "brought", "named"]
-    assert [entry.short_name for entry in entries.values()][:2] == ["gpt2", "gpt2"]
+    assert [entry.title for entry in entries.values()][:2] == ["gpt2", "gpt2"]
     assert len(entries) == 6 + len(NAMES)
     one, other = (available_models.brought_model(each).name for each in brought)
     assert [entries[one].folder, entries[other].folder] == [*brought]

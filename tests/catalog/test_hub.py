@@ -50,7 +50,7 @@ def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path
     kept = put_in(cache, {file.name: file.read_bytes() for file in made})
     assert hub.fetch_from_hub(ID) == typed_model_path.find_model(ID) == kept
     entry = available_models.brought_model(kept)
-    assert (entry.fault, entry.short_name) == (None, ID)
+    assert (entry.fault, entry.title) == (None, ID)
     assert open_entry(entry).family == "gpt2"
     put_in(cache, {}, "someone/empty")
     put_in(cache, {"README.md": b""}, "someone/else")

@@ -106,8 +106,8 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
             titles = [sorted(figure.title for figure in each) for each in (whole, figures)]
             assert titles[0] == titles[1] or path == COMPARED
             assert not is_table(figures[0]) or all(map(is_table, figures)), "a picture comes first"
-            names = *(model.name for model in list_models()), *TASKS, STUDENT
-            starts = tuple(f"{name} · " for name in names)
+            named = *list_models(), *TASKS.values()
+            starts = tuple(f"{title} · " for title in (*(each.title for each in named), STUDENT))
             maps = [figure.title for figure in whole if isinstance(figure, FigureData)]
             assert path == POSITIONS or all(title.startswith(starts) for title in maps), maps
             for place, figure in enumerate(figures):
@@ -152,7 +152,7 @@ def test_the_lines_export_every_head_of_the_layer() -> None:
     at = apps.page("attention/attention", model="translation", part="Cross", view="Lines", head="1")
     drawn = at.session_state[SESSION_KEY].state(PageViews).drawn
     titles = [figure.title for figure in drawn["attention_lines"].figures()]
-    whose = "translation · Cross-attention · Layer 0"
+    whose = "Translation · Cross-attention · Layer 0"
     assert sorted(titles) == [f"{whose}, head {head}" for head in range(len(titles))]
     at.session_state["export"] = True
     offered = at.run().selectbox(key="export_figure").options

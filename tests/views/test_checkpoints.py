@@ -74,7 +74,7 @@ def test_what_a_view_offers_follows_the_tensors_and_the_sidebar() -> None:
 def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
     at = page(model="letters")
     size = (small_models / "letters" / WEIGHTS).stat().st_size
-    assert {megabytes(size), "letters"} <= {text.value for text in at.text}
+    assert {megabytes(size), "Letters"} <= {text.value for text in at.text}
     assert "decoder, 2 × 4 heads" in at.selectbox(key="model").help
     assert {"decoder, 2 × 4 heads", "ours"} <= {caption.value for caption in at.caption}
 
@@ -102,7 +102,7 @@ def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_ha
     at = page(model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross")
     assert "`decoder.blocks.0.cross_attn.v_proj.bias`" in said(at)
     apps.run(at.selectbox(key="model").set_value("letters"))
-    assert "`decoder.blocks.0.self_attn.q_proj.weight`" in said(at)
+    assert "`decoder.blocks.1.self_attn.q_proj.weight`" in said(at)
 
 
 def test_parts_of_a_layer_have_names_of_their_own() -> None:

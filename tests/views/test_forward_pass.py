@@ -44,13 +44,13 @@ def picture(at: AppTest) -> dict[str, Any]:
 
 def test_every_stage_has_its_heading_and_its_site() -> None:
     """The panels draw every kind of stage of every kind of model."""
-    at = page(model="translation", text="the black cat")
+    at = page(model="translation", text="the black cat", head="0")
     for stage in stages_of(opened_model.open_model("translation").config):
         put_persistent(at, "stages", stage=stage.name)
         assert f"**{stage.title}** " in said(at)
         if stage.kind != "tokens":
             title = picture(at)["words"]["title"]
-            assert title.startswith("translation · ")
+            assert title.startswith("Translation · ")
             assert title.endswith(stage.title.lower())
             assert ("head 0" in title) is stage.per_head
         assert not stage.site or f"`{stage.site}`" in said(at)
@@ -115,7 +115,7 @@ def test_the_page_opens_at_the_attention_of_the_bar_and_follows_it() -> None:
 
 def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None:
     """What it says of the bar is the layer before; the stage stays, the bar follows."""
-    at = page(WEIGHTS)
+    at = page(WEIGHTS, layer="0")
     assert at.session_state[SESSION_KEY].state(StageBar).at == ("letters", "decoder.self_attn", 1)
     at.session_state[SESSION_KEY].state(StageClicks).was_clicked = True
     put_state(at, layer=0)

@@ -105,7 +105,7 @@ IN_VAIN: Rows = {
         "“Order seed” goes from 0 to 9,999, not “10000”; showing 0.",
         "not “0”; showing 1.",
     ],
-    "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median": [
+    "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median&layer=0": [
         "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight.",
         "`decoder.blocks.0.self_attn.q_proj.weight`",
         "Each cell is",
@@ -137,8 +137,8 @@ CAPTIONS: Rows = {
         "showing its encoder self-attention"
     ],
     "experiments/compare?with=Another+model&other_model=reverse&text=the+cat": [
-        "reverse does not know “t”, “h”, “e”, “␣”, “c” and 1 more and reads <unk> instead. "
-        "To compare the whole text, choose translation."
+        "Reverse does not know “t”, “h”, “e”, “␣”, “c” and 1 more and reads <unk> instead. "
+        "To compare the whole text, choose Translation."
     ],
     "experiments/compare?with=Another+model&text=Zü": ["No other model reads the whole text:"],
     "experiments/interventions?edits=1.1~h.d.0.1.z~h.d.1.1.z~junk": ["is not an intervention"],
@@ -166,8 +166,8 @@ CAPTIONS: Rows = {
         "takes 1,610 characters in the address, which has room for about 1,500"
     ],
     "experiments/museum?model=reviews&exhibit=3+·+The+target+is+lost": [
-        "reviews cannot have this mistake: it has no decoder beside an encoder.",
-        "So it is made in translation",
+        "Reviews cannot have this mistake: it has no decoder beside an encoder.",
+        "So it is made in Translation",
     ],
     "experiments/museum?model=translation&exhibit=13+·+Post-norm+in+words,+pre-norm+in+code": [
         "the repository's model.py, read at its commit 7620f86, normalizes the input",
@@ -204,7 +204,7 @@ CAPTIONS: Rows = {
     "input/positions?scheme=ALiBi&head=1": ["the biases of head 1, chosen above"],
     "input/positions?other_scheme=Sinusoidal": ["“Beside it” has no “Sinusoidal” here; showing"],
     **{
-        f"input/positions?model=translation&lab=Length+extrapolation&part={part}": [
+        f"input/positions?model=translation&lab=Length+extrapolation&head=0&part={part}": [
             f"{name}, chosen above, reads the generated text.",
             "Encoder self-attention · Layer 0, head 0, effective keys per query",
         ]
@@ -269,7 +269,7 @@ PUBLISHED: Rows = {
     ],
     **{
         f"experiments/compare?with=Another+model&model=bert&other_model={other}&{texts}": [
-            f"{other} reads one sentence: the second one is left out there."
+            " reads one sentence: the second one is left out there."
         ]
         for other, texts in (("reviews", "text=the+cat&pair=a+dog"), ("gpt2", "text=1+2&pair=2+3"))
     },

@@ -29,13 +29,10 @@ MAP_HTML = """
     <button type="button" class="on" aria-label="One layer on">›</button>
     <select class="speed" aria-label="Speed"></select>
     <button type="button" class="write" hidden>Continue the text</button>
-    <label class="least" title="Importance: the part of this answer that came through a line.
-Share: the part of one token's new residual stream that a line wrote.">Importance at least
+    <label class="least">Importance at least
       <input type="range" min="0" step="1"><output></output></label>
     <label class="words"><input type="checkbox" checked>Logit lens</label>
-    <label class="sink" title="Lines that leave the first token. Many heads attend to it
-when nothing else matches: it is an attention sink">
-      <input type="checkbox" checked>From the first token</label>
+    <label class="sink"><input type="checkbox" checked>From the first token</label>
   </div>
   <div class="head"><div class="sentence idle"></div></div>
   <div class="both">
@@ -48,6 +45,10 @@ when nothing else matches: it is an attention sink">
       <div class="card"></div>
       <div class="hint">Point at a line, an answer or a token. Click a line for its head, a layer's
       number for its inside.</div>
+      <div class="means"><b>Importance</b>: the part of this answer that came through a line.
+      <b>Share</b>: the part of one token's new residual stream that a line wrote.</div>
+      <div class="means sink"><b>From the first token</b>: many heads attend to it when nothing else
+      matches. It is an attention sink.</div>
     </div>
   </div>
   <div class="foot">

@@ -479,7 +479,7 @@ function show(state) {
     root.querySelector(`.key.${name}`).style.setProperty("--key", css(colour));
   }
   root.querySelector(".words").hidden = !data.hasLens;
-  root.querySelector(".sink").hidden = !data.hasSink;
+  for (const words of root.querySelectorAll(".sink")) words.hidden = !data.hasSink;
   if (!stage.clientWidth) return;
   layout(state);
   paintGround(state);

@@ -126,7 +126,7 @@ def heads_title(context: PageContext, options: DisplayOptions) -> str:
     """The title of what is drawn."""
     at = context.choice
     if options.heads == "one":
-        return head_title(at.called, *at.place)
+        return head_title(context.called, *at.place)
     return f"{layer_title(context, options)}, {combined_title(context, options)}"
 
 
@@ -135,7 +135,7 @@ def layer_title(context: PageContext, options: DisplayOptions) -> str:
     at = context.choice
     combined = options.all_layers and context.part.layers > 1
     where = f"All {context.part.layers} layers" if combined else f"Layer {at.layer}"
-    return map_title(at.called, at.part, where)
+    return map_title(context.called, at.part, where)
 
 
 def combined_title(context: PageContext, options: DisplayOptions) -> str:

@@ -109,7 +109,7 @@ def head_strip(
     ranked(
         items,
         key=key,
-        title=map_title(at.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}"),
+        title=map_title(context.called, at.part, f"Heads by {order[:1].lower()}{order[1:]}"),
         selected=(at.layer, at.head),
         on_pick=choose_head,
         pooled=small.pooled,
@@ -180,7 +180,7 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
         chart(
             head_points(drawn, (x, y), (at.layer, at.head)),
             key="heads_map",
-            title=map_title(at.called, at.part, f"{' and '.join(axes)} of every head"),
+            title=map_title(context.called, at.part, f"{' and '.join(axes)} of every head"),
             height=WINDOW,
             on_pick=pick,
             chosen=at.place,
@@ -279,7 +279,7 @@ def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int
         names,
         names,
         key="similarity",
-        title=map_title(at.called, at.part, "Similarity of every two heads"),
+        title=map_title(context.called, at.part, "Similarity of every two heads"),
         short_names=(names if len(heads) <= MOST_IN_WORDS else short, short),
         selected=None if own is None else (own, own),
         on_pick=pick,

@@ -54,7 +54,7 @@ def every_head(context: PageContext) -> EveryHead | None:
     if not small.digest:
         return None
     of = f"{at.model} {at.part} {small.digest}"
-    return EveryHead(of, (map_title(at.called, at.part, "Layer "), ", head "))
+    return EveryHead(of, (map_title(context.called, at.part, "Layer "), ", head "))
 
 
 def raw_head(context: PageContext, options: DisplayOptions) -> Head | None:
@@ -195,7 +195,7 @@ def line_figures(context: PageContext, options: DisplayOptions) -> list[FigureDa
         _figure(
             context,
             options,
-            head_title(at.called, at.part, at.layer, head),
+            head_title(context.called, at.part, at.layer, head),
             adjust_head(context.forward, at.part, at.layer, head, options),
         )
         for head in sorted(heads, key=lambda head: head != at.head)

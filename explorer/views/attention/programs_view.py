@@ -150,7 +150,7 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
     at = context.choice
     colours, overlaps = widgets.side_by_side(1, 1)
     with colours:
-        title = map_title(at.called, at.part, "Strongest program of every head")
+        title = map_title(context.called, at.part, "Strongest program of every head")
         rows = [{"layer": of.layer, "head": of.head} | of.row for of in heads]
         chart(program_grid(rows, "layer", "head"), key="program_grid", title=title, height=GRID)
     with overlaps:
@@ -158,7 +158,7 @@ def _draw_heads(context: PageContext, lines: ProgramLines, heads: Sequence[HeadP
             context,
             head_programs.grid(lines, heads),
             key="program_overlaps",
-            title=map_title(at.called, at.part, "Overlap of every head with its programs"),
+            title=map_title(context.called, at.part, "Overlap of every head with its programs"),
             unit="overlap",
             top=1.0,
             height=GRID,

@@ -154,7 +154,7 @@ def _through_layer(context: PageContext) -> int:
 def _title(context: PageContext, layer: int, what: str) -> str:
     """The model, the attention, its layers, and the measure, as a title."""
     through = f"Layers 0 to {layer} of {context.part.layers}" if layer else "Layer 0"
-    return map_title(context.choice.model, context.part.name, f"{through}, {what}")
+    return map_title(context.called, context.part.name, f"{through}, {what}")
 
 
 def _of_stack(context: PageContext) -> str:

@@ -71,7 +71,7 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         other = _other_token(opened, forward, at.part)
     picture, numbers = widgets.side_by_side(2, 3)
     with picture:
-        title = map_title(at.called, at.part, "Sink weight of every head")
+        title = map_title(context.called, at.part, "Sink weight of every head")
         heads_grid(context, sinks.weight, key="sinks", title=title, unit="weight", top=1.0)
         cells = [(n, head) for n in range(part.layers) for head in range(part.heads)]
         counts = Counter(sinks.verdict(*cell) for cell in cells).most_common()

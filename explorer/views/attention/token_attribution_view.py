@@ -115,7 +115,7 @@ def _draw_shares(context: PageContext, option: int, values: Values, key: str) ->
         column_name="token",
         sentence="{column} by {row}: {value}",
         unit="share",
-        title=f"{context.choice.called} · {name} by token",
+        title=f"{context.called} · {name} by token",
         scaling="row",
     )
 

@@ -68,7 +68,7 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
         parts = zip(NUMBERS, low, high, strict=True)
         names = [f"{number} · {three(least)} to {three(most)}" for number, least, most in parts]
         st.markdown(f"**Layer {at.layer}, head {at.head}: weights by decile**")
-        title = f"{head_title(at.called, *at.place)}: weights by decile"
+        title = f"{head_title(context.called, *at.place)}: weights by decile"
         spec = block_bars(names, share, "share of all weight")
         chart(spec, key="weight_deciles", title=title, height=height_of(names))
     with examples:

@@ -113,7 +113,7 @@ def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
     findings = _of_files(entry.folder)
     if heading:
         is_listed = any(finding.sentence == entry.fault for finding in findings)
-        st.text(f"{entry.short_name}: {'cannot be opened.' if is_listed else entry.fault}")
+        st.text(f"{entry.title}: {'cannot be opened.' if is_listed else entry.fault}")
     _draw_findings(findings, entry.name, heading)
 
 

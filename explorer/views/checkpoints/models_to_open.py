@@ -38,8 +38,8 @@ from models.families import FAMILIES
 from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
-    "Model": 32,
-    "Kind": 52,
+    "Model": 44,
+    "Kind": 40,
     "Family": 16,
     "Parameters": 23,
     "On disk": 16,
@@ -56,7 +56,7 @@ CLOSED = (
     "Published models. The person who runs this server adds them on its machine, for example with "
     "`python -m explorer get smollm2`. None of their code is run."
 )
-LONGEST_IN_LIST = 17
+LONGEST_IN_LIST = 24
 """Characters that fit into one line of the column; a longer name takes more lines."""
 LIST_HEIGHT = 400
 """Pixels: eight models, and a part of the next one."""
@@ -103,7 +103,7 @@ def _columns() -> dict[str, DeltaGenerator]:
 
 def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns = _columns()
-    columns["Model"].text(entry.short_name, wrap=len(entry.short_name) > LONGEST_IN_LIST)
+    columns["Model"].text(entry.title, wrap=len(entry.title) > LONGEST_IN_LIST)
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)

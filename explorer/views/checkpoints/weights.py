@@ -26,7 +26,6 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import bar, with_bar
-from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts import singular_value_chart as figure
 from explorer.components.chart import chart
@@ -63,7 +62,7 @@ def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
     with picture_column:
         st.markdown(f"`{name}`")
         st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
-        _draw_picture(picture, f"{own_name(opened.name)} · {name}")
+        _draw_picture(picture, f"{opened.title} · {name}")
     with facts_column:
         facts(
             [
@@ -250,7 +249,7 @@ def summaries(opened: OpenModel) -> tuple[TensorSummary, ...]:
 
 def draw_weight_norms(context: PageContext, opened: OpenModel) -> Script:
     """Draw one kind of tensor, since gains are far larger than weights; then every tensor."""
-    tensors, model = summaries(opened), own_name(context.choice.model)
+    tensors, model = summaries(opened), context.called
     by_kind = {
         title: stacks for title, kind in KIND_TITLES.items() if (stacks := by_layer(tensors, kind))
     }

@@ -113,7 +113,7 @@ def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator)
             context,
             grid,
             key="circuit_heads",
-            title=map_title(at.called, at.part, f"Each head's part of the {metric}"),
+            title=map_title(context.called, at.part, f"Each head's part of the {metric}"),
             unit=unit,
             absent="not measured",
             scale="diverging",

@@ -109,7 +109,8 @@ def draw_composition(opened: OpenModel, layer: int, head: int) -> None:
         scores,
         *([str(number) for number in range(count)] for count in scores.shape),
         key="composition",
-        title=f"{name}-composition of layer {layer}, head {head} with every earlier head",
+        title=f"{opened.title} · {name}-composition of layer {layer}, head {head} with every "
+        "earlier head",
         selected=None,
         on_pick=lambda head, layer: choose_head(layer, head),
         row_name="head",
@@ -154,7 +155,7 @@ def draw_head_card(
     opened, pair = context.opened, question.pairs[0]
     forward = clean_pass(opened, pair)
     part = f"{last_streams(opened.config)[0]}.self_attn"
-    title = head_title(opened.name, part, layer, head)
+    title = head_title(opened.title, part, layer, head)
     most = int(forward.weights(part, layer, head)[pair.place].argmax())
     at = HeadCell(part, layer, head, *cell or (pair.place, most))
     why = why_in_words(opened, forward, at)

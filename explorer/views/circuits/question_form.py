@@ -85,7 +85,7 @@ def draw_way_out(context: PageContext) -> None:
         if fitting:
             entry = min(fitting, key=lambda entry: entry.name != EXAMPLE)
             show_on_arrival(entry)
-            label = f"Open “{literal(entry.title)}” ({literal(entry.short_name)})"
+            label = f"Open “{literal(entry.title)}”"
             args = (entry.name,)
             st.button(label, key="open_pair", type="primary", on_click=choose_model, args=args)
         draw_page_link("interventions")

@@ -43,7 +43,7 @@ SAME_HEAD = "Layer {}, head {}"
 def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     """The head chosen in the bar, and the side that the reader compares it with."""
     at = context.choice
-    first = MapSide("", at.called, context.forward, *at.place)
+    first = MapSide("", context.called, context.forward, *at.place)
     snapshots = snapshots_of(context)
     kinds: dict[str, Callable[[PageContext, MapSide, DeltaGenerator], MapSide]] = {
         HEAD: _another_head,
@@ -119,12 +119,12 @@ def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) ->
     entry = context.models[name]
     if lacks := fault(entry):
         none = "No other model reads the whole text: type another one."
-        advice = f"To compare the whole text, choose {reader.short_name}." if reader else none
+        advice = f"To compare the whole text, choose {reader.title}." if reader else none
         say(f"{lacks} {advice}")
     opened = or_stop(lambda: opened_as_chosen(entry, at))
     pair = _pair_for(entry, context)
     if pair != at.pair:
-        st.text(f"{entry.short_name} reads one sentence: the second one is left out there.")
+        st.text(f"{entry.title} reads one sentence: the second one is left out there.")
     try:
         forward = run_text(opened, at.text, pair)
     except ForwardPassError as error:
@@ -149,7 +149,7 @@ def _another_step(
     folder = snapshots[step]
     snapshot = or_stop(lambda: open_snapshot(opened, folder))
     if forward.output_tokens:
-        whose = context.choice.called
+        whose = context.called
         st.text(f"On both sides the decoder reads the answer of {whose} (teacher forcing).")
     second = cached(
         snapshot,
@@ -192,8 +192,8 @@ def _same_head_in(first: MapSide, forward: ForwardPass, entry: ModelEntry) -> Ma
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
         nearest = f"{part.words.name.lower()}, layer {layer}, head {head}"
-        st.text(f"{entry.short_name} has no such head; showing its {nearest}.")
-    return MapSide(entry.short_name, entry.short_name, forward, part.name, layer, head)
+        st.text(f"{entry.title} has no such head; showing its {nearest}.")
+    return MapSide(entry.title, entry.title, forward, part.name, layer, head)
 
 
 def _reads_typed(part: str, config: TransformerConfig) -> bool:

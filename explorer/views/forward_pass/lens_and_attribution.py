@@ -58,7 +58,7 @@ def draw_lens(
     edited = ", with the interventions" if forward.edits else ""
     usual = {
         "key": "edited_lens" if forward.edits else "lens",
-        "title": f"{context.choice.called} · Likeliest token after each layer{edited}",
+        "title": f"{context.called} · Likeliest token after each layer{edited}",
         "idle": "The likeliest token after each layer; click a column to choose its position.",
         "column": position - places.start,
     }
@@ -164,7 +164,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     terms = cached(opened, key, lambda: contributions(forward, position, option))
     grid, numbers = widgets.side_by_side(6, 4)
     with grid:
-        title = f"{at.called} · Direct logit attribution of “{picked}”"
+        title = f"{context.called} · Direct logit attribution of “{picked}”"
         heads_grid(
             context,
             torch.cat([*terms.heads.values(), terms.feed_forward[:, None]], 1),

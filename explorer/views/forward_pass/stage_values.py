@@ -24,7 +24,6 @@ from explorer.app.context import PageContext
 from explorer.app.controls import expander, token_names
 from explorer.app.session import redraw, state_of
 from explorer.catalog.attention_parts import map_title
-from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.chips import chips
 from explorer.components.matrix import matrix
@@ -75,7 +74,7 @@ def draw_forward_pass(context: PageContext) -> None:
             key="stage_list",
             at=at.place,
             on_move=lambda place: pass_position.choose_stage(context, at, place),
-            title=f"{own_name(context.choice.model)} · Norm of the residual stream at {tokens}",
+            title=f"{context.called} · Norm of the residual stream at {tokens}",
             note=f"Bars: norm of the residual stream at {tokens}",
         )
     with right.container(gap="xxsmall"):
@@ -139,7 +138,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
         label = partial(option_name, opened)
         view = cut_stage(values, stage, at.row, at.window, label)
         cell = _pinned_cell(values, view, at)
-        _draw_matrix(values, stage, view, at, cell, stage_title(opened.name, values, stage))
+        _draw_matrix(values, stage, view, at, cell, stage_title(opened.title, values, stage))
         if cell is not None:
             row, column = values.rows(stage.name).index(view.rows[cell[0]]), view.columns[cell[1]]
             if equation := values.equation(stage, row, column):
@@ -168,7 +167,7 @@ def stage_title(model: str, values: PassValues, stage: Stage) -> str:
             whose = f"{whose}, {name.lower()} {head}"
         return f"{map_title(model, stage.part, whose)}, {stage.title.lower()}"
     where = f"{stage.stack.capitalize()} · {stage.section}, {stage.title.lower()}"
-    return f"{own_name(model)} · {where}"
+    return f"{model} · {where}"
 
 
 def _head_of(values: PassValues, stage: Stage) -> tuple[str, int, int]:

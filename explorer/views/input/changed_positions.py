@@ -8,11 +8,10 @@ import streamlit as st
 
 from explorer.analysis.position_schemes import SCHEMES
 from explorer.app.address_parameters import TEXT_LIMIT
-from explorer.app.context import Choice, PageContext
+from explorer.app.context import PageContext
 from explorer.app.controls import follow, one_of, text_field, token
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import head_title
-from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.position_curves import position_curve
@@ -67,7 +66,7 @@ def draw_permutation(context: PageContext, scheme: str) -> Script | None:
         lambda result: result.before.bytes + result.after.bytes,
     )
     own = opened.config.positions
-    _draw_maps(permutation, at)
+    _draw_maps(permutation, context)
     st.markdown(f"**{_verdict(permutation)}**")
     chips([forward.tokens[place] for place in order], key="new_order")
     st.caption(_reason(permutation, scheme, own))
@@ -147,13 +146,14 @@ def _reason(permutation: Permutation, scheme: str, own: str) -> str:
     )
 
 
-def _draw_maps(permutation: Permutation, at: Choice) -> None:
+def _draw_maps(permutation: Permutation, context: PageContext) -> None:
     """The chosen head in both orders, the new one mapped back to the original; the difference."""
+    at = context.choice
     before = permutation.before.weights(*at.place)
     after = permutation.put_back(*at.place)
     mask, mask_after = permutation.masks(at.part, at.layer)
     change = after - before
-    title = head_title(at.called, *at.place)
+    title = head_title(context.called, *at.place)
     titles = {
         f"{title}, original order": (before, mask),
         "New order, mapped back to the original": (after, mask_after),
@@ -253,8 +253,8 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Script | Non
         ("longer", forward.text, forward.pair, count, scheme, *at.place),
         lambda: extrapolate(opened, forward, count, scheme, *at.place),
     )
-    where = head_title(at.called, result.part, result.layer, at.head)
-    _draw_curves(result, at.called, where)
+    where = head_title(context.called, result.part, result.layer, at.head)
+    _draw_curves(result, context.called, where)
     st.caption(BEYOND[scheme])
     if result.part != at.part:
         st.caption(
@@ -286,7 +286,7 @@ def _choose_length(trained: int) -> int:
 
 def _draw_curves(result: LengthExtrapolation, model: str, where: str) -> None:
     places = widgets.side_by_side(1, 1) if result.nats is not None else widgets.side_by_side(1)
-    titles = [f"{where}, effective keys per query", f"{own_name(model)} · Loss on each next token"]
+    titles = [f"{where}, effective keys per query", f"{model} · Loss on each next token"]
     values = [(result.effective_keys, "keys", "e to the entropy of its weights")]
     if result.nats is not None:
         values.append((result.nats, "nats", "−ln of the probability of the next token"))

@@ -33,7 +33,6 @@ from explorer.app.context import PageContext
 from explorer.app.controls import text_field, token
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.charts.space_map import MapPoint, TokenMap, token_map
@@ -219,7 +218,7 @@ def draw_moving_tokens(
     titles = [
         f"PC{n + 1}, {percent(share)} of the variance" for n, share in enumerate(space.axes.shares)
     ]
-    title = f"{own_name(context.choice.model)} · {choice.axes}, {choice.stack}"
+    title = f"{context.called} · {choice.axes}, {choice.stack}"
     left_out = 0
     if in_3d:
         plotly_chart(

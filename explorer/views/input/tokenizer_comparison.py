@@ -171,7 +171,7 @@ def _tokenizer(name: str, models: Mapping[str, ModelEntry]) -> AnyTokenizer | Pl
         return tokenizer_in(entry.folder, entry.family, config_of(entry))
     except (CheckpointError, OSError) as error:
         why = in_a_sentence(error)
-        raise ModelError(f"The model {entry.short_name} cannot be opened: {why}") from error
+        raise ModelError(f"The model {entry.title} cannot be opened: {why}") from error
 
 
 def tokens_code(opened: OpenModel, text: str, pair: str) -> None:

@@ -189,8 +189,8 @@ def draw_maps(
     """
     at, cell = context.choice, pinned.current_pin(context, after.forward)
     aligned = draw_map_pair(
-        MapSide("Before", at.model, before.forward, *at.place),
-        MapSide("After", at.model, after.forward, *at.place),
+        MapSide("Before", context.called, before.forward, *at.place),
+        MapSide("After", context.called, after.forward, *at.place),
         1.0,
         keys=("map_before", "map_after"),
         title="After − before",

@@ -105,7 +105,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> S
             context,
             values,
             key="heads_off",
-            title=map_title(at.called, at.part, f"Each head alone {how}, {what}"),
+            title=map_title(context.called, at.part, f"Each head alone {how}, {what}"),
             on_pick=pick,
             unit=unit,
             scale="sequential" if of_output else "diverging",

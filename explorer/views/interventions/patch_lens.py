@@ -85,7 +85,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}
-        title = f"{context.choice.called} · Lens of the second text"
+        title = f"{context.called} · Lens of the second text"
         draw_lens(context, other, position, title=title, column=-1, seen=at - theirs.start, **drag)
     is_coloured, looks = bool(edited.applied) and is_computable(forward), None
     if is_coloured:

@@ -16,7 +16,6 @@ from explorer.app.messages import keep_note, say, take_notes
 from explorer.app.session import redraw, session
 from explorer.catalog import ModelError, model_descriptions
 from explorer.catalog.available_models import brought_model
-from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import open_entry
 from explorer.catalog.parameters import count_parameters
 from explorer.catalog.pass_budget import SteppingOperations
@@ -168,7 +167,7 @@ def draw_systems(context: PageContext, row: DeltaGenerator) -> Script:
     if model == folder_of(system, systems_root()).name:
         with st.container(border=True, key="system_open"):
             st.text(
-                f"{own_name(model)} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is "
+                f"{context.entry.title} is open and reads “{cut(text, LONGEST_QUOTED)}”. It is "
                 "untrained: its output is random, and its heads attend to all keys almost equally."
             )
             for why in take_notes("system", (model, text)):

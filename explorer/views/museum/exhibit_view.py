@@ -11,7 +11,6 @@ from explorer.app.context import PageContext, config_of
 from explorer.app.controls import one_of, switch
 from explorer.app.messages import say
 from explorer.catalog import ModelError
-from explorer.catalog.folders import own_name
 from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.charts.bars import block_bars
 from explorer.charts.figure_data import WINDOW
@@ -251,8 +250,8 @@ def _fitting_model(
         except (ModelError, ForwardPassError):
             continue
         say(
-            f"{own_name(opened.name)} cannot have this mistake: {why}. So it is made in "
-            f"{fitting.name}, which reads {in_quotes(forward.text)}."
+            f"{opened.title} cannot have this mistake: {why}. So it is made in "
+            f"{fitting.title}, which reads {in_quotes(forward.text)}."
         )
         return fitting, forward
     numbers = " The document's own numbers are below." if has_numbers else ""

@@ -14,7 +14,6 @@ from torch.nn.functional import pad
 from explorer.analysis.position_schemes import measure_table
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.attention_parts import site as site_of
-from explorer.catalog.folders import own_name
 from explorer.inference.answers import class_names
 from explorer.text.number_format import spread, three
 from explorer.views.museum.measured_run import MeasuredRun
@@ -103,7 +102,7 @@ def _attention_map(run: MeasuredRun) -> InstrumentResult:
     if weights.shape != (len(rows), len(columns)):
         rows = columns = run.forward.source
     down, across = (tuple(token.label for token in tokens) for tokens in (rows, columns))
-    title = head_title(run.opened.name, *run.head)
+    title = head_title(run.opened.title, *run.head)
     picture = InstrumentPicture(weights, down, across, title)
     return InstrumentResult(effective_keys, sentence, picture=picture)
 
@@ -115,7 +114,7 @@ def _masked_row(run: MeasuredRun) -> InstrumentResult:
     if site not in maps:
         return InstrumentResult(None, "no weights were recorded")
     weights, names = maps[site][0, 0], run.names_of(run.ids[0])
-    title = f"{head_title(run.opened.name, run.forward.parts[0].name, 0, 0)}, every key masked"
+    title = f"{head_title(run.opened.title, run.forward.parts[0].name, 0, 0)}, every key masked"
     picture = InstrumentPicture(weights, names, names, title)
     row, total = weights[0], float(weights[0].sum())
     if row.isnan().any():
@@ -152,7 +151,7 @@ def _output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
     caption = f"Last row: the {len(across)} largest at the last position. Above: the same earlier."
     if len(rows) == 1:
         caption = f"The {len(across)} largest."
-    title = f"{own_name(run.opened.name)} · Output at the last positions"
+    title = f"{run.opened.title} · Output at the last positions"
     return InstrumentPicture(
         rows[:, largest], down, across, title, ("position", "output"), "output", caption
     )
@@ -240,7 +239,7 @@ def _padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | Non
     for weights in maps.values():
         _, heads, n_queries, n_keys = weights.shape
         if head < heads and n_queries >= len(rows) and n_keys == len(across):
-            title = f"{head_title(run.opened.name, part, layer, head)}, padding after the sentence"
+            title = f"{head_title(run.opened.title, part, layer, head)}, padding after the sentence"
             return InstrumentPicture(weights[0, head, : len(rows)], rows, across, title)
     return None
 
@@ -263,7 +262,7 @@ def _positions(run: MeasuredRun) -> InstrumentResult:
         (f"standard deviation of the dot product, {offset} apart", deviation),
     )
     down, across = (tuple(map(str, range(size))) for size in table.shape)
-    title = f"{own_name(run.opened.name)} · Position encodings"
+    title = f"{run.opened.title} · Position encodings"
     picture = InstrumentPicture(
         table.float(), down, across, title, ("position", "dimension"), "value"
     )
@@ -293,7 +292,7 @@ def _generation(run: MeasuredRun) -> InstrumentResult:
         (new[:, None] == new).float(),
         names,
         names,
-        f"{own_name(run.opened.name)} · Equal tokens among those generated",
+        f"{run.opened.title} · Equal tokens among those generated",
         ("token", "token"),
         "same",
         "Filled where two of the generated tokens are the same.",

@@ -18,7 +18,6 @@ from explorer.app.reader import network, owner
 from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSession
 from explorer.app.session import session, state_of
 from explorer.app.throttle import turn, turn_elsewhere
-from explorer.catalog.folders import own_name
 from explorer.charts.figure_data import (
     Figure,
     FigureData,
@@ -140,7 +139,7 @@ def origin(context: PageContext) -> dict[str, str]:
     pair = {"second sentence": at.pair} if at.pair else {}
     place = {"part": at.part, "layer": str(at.layer), "head": str(at.head)}
     step = {"training step": str(at.training_step)} if at.training_step != TRAINED else {}
-    return {"model": own_name(at.model), **step, "sentence": at.text, **pair, **place}
+    return {"model": context.title, **step, "sentence": at.text, **pair, **place}
 
 
 ORIGIN_FIELDS = ("model", "training step", "sentence", "second sentence", "run")

@@ -98,7 +98,7 @@ def heads_grid(
 def metric_grid(context: PageContext, values: Tensor, metric: HeadMetric, key: str) -> None:
     """The `values` (layers, heads) of one metric."""
     at = context.choice
-    title = map_title(at.called, at.part, f"{metric.title} of every head")
+    title = map_title(context.called, at.part, f"{metric.title} of every head")
     heads_grid(context, values, key=key, title=title, unit=metric.unit, top=metric.top)
 
 

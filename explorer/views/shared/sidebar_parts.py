@@ -17,7 +17,6 @@ from explorer.components.fragment import fragment
 from explorer.components.mounting import PageViews, asks_for
 from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
-from explorer.inference.answers import shown_place
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass
 from explorer.views.shared.edit_history import CHOOSES, current_history, draw_active, shows_edits
@@ -70,12 +69,11 @@ def _draw_behind(context: PageContext, opened: OpenModel, forward: ForwardPass) 
 
 def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
     flow = information_flow.cached_flow(opened, forward)
-    answer = shown_place(opened, forward.last_stack_tokens) if len(flow.starts) > 1 else 0
     parts, lit, layer = _marked(context)
     edited = " with the interventions" * bool(forward.edits)
     drawing.miniature(
         flow,
-        information_flow.cached_route(opened, forward, answer),
+        information_flow.shown_route(opened, forward),
         key=KEY,
         title=f"The forward pass{edited}; each part links to its page",
         parts=[(name, PASS_PARTS[name][0]) for name in parts],

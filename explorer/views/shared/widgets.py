@@ -123,7 +123,7 @@ def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageC
 def head_title(context: PageContext) -> str:
     """The title of the chosen head's map."""
     at = context.choice
-    return attention_parts.head_title(at.called, *at.place)
+    return attention_parts.head_title(context.called, *at.place)
 
 
 def bold_title(title: str) -> str:

@@ -113,7 +113,7 @@ def _draw_masks(task: Task, batch: Batch) -> None:
                 key=f"data_mask_{site}",
                 scale="mask",
                 allowed=allowed.expand(len(queries), -1),
-                title=f"{task.name} · Mask, {SITES[site]}",
+                title=f"{task.title} · Mask, {SITES[site]}",
                 height=MASK_HEIGHT,
             )
 

@@ -138,7 +138,7 @@ def draw_preview(task: Task, own_text: str) -> None:
     watched, beside = st.columns(FIGURES)
     answer, expected = beside.container(), beside.container()
     places = sentence, head, answer, watched, expected
-    draw_attention_in(places, task, task.name, own_text, partial(_run, Path(opened.name), opened))
+    draw_attention_in(places, task, task.title, own_text, partial(_run, Path(opened.name), opened))
     beside.caption(f"Expected after training: {task.expectation}")
     beside.markdown(f"**{task.title}.** {task.explanation}")
     beside.caption("Until you start or choose a run, this is a model already trained on this task.")
@@ -154,7 +154,7 @@ def draw_attention_in(
     """Draw one head's attention and the expected pattern in these places.
 
     The places are of the sentence, a head, the answer, the weights, and the expected pattern;
-    `model` is the name of the run or trained model. Returns everything that was computed.
+    `model` is the title of the run or trained model. Returns everything that was computed.
     """
     above, head_place, answer, left, right = places
     with above:

@@ -173,7 +173,7 @@ def draw_no_history(context: PageContext) -> None:
     st.text(f"This model has no snapshots of its training. {more}")
     with st.container(horizontal=True):
         for name in runs:
-            label = literal(context.models[name].short_name)
+            label = literal(context.models[name].title)
             st.button(label, key=f"history_of_{name}", on_click=choose_model, args=(name,))
         draw_page_link("training", "Train the toy translator", task="translation")
 
