@@ -247,6 +247,5 @@ def _check_switch(key: str, label: str, usual: bool, state: str) -> None:
 def undo_buttons(now: Any, clear: Any, put: Callable[..., None], end: str = "", **how: Any) -> None:
     """Buttons that put `now` undone, redone or cleared; what would change nothing is disabled."""
     for label, to in {"Undo": now.undo(), "Redo": now.redo(), "Clear": clear}.items():
-        key = f"{label.lower()}{end}"
         how["icon"] = f":material/{label.lower()}{'_all' * (to is clear)}:"
-        st.button(label, key, on_click=put, args=(to,), disabled=to == now, **how)
+        st.button(label, label.lower() + end, on_click=put, args=(to,), disabled=to == now, **how)

@@ -93,10 +93,7 @@ def slim_css(source: str) -> str:
 
 def begin() -> None:
     """Start a page: nothing is drawn yet."""
-    mounted = state_of(PageViews)
-    mounted.drawn = {}
-    mounted.has_code = False
-    mounted.checks = []
+    vars(state_of(PageViews)).update(vars(PageViews()))
 
 
 @contextmanager

@@ -48,8 +48,8 @@ def test_pages_say_that_a_row_sees_nothing() -> None:
     at = apps.page("attention/query_key", model="blind", query="0 · <s>", pair_view="Products")
     assert "Every key is masked for “<s>”: its whole row of weights is 0." in said(at)
     assert dict(zip(*at.table[0].value.to_dict("list").values(), strict=True))["weight"] == "0"
-    at = apps.page("attention/head_steps", model="blind", pinned="q0k0", up_to="values")
-    sentence = r"max relative error (\S+)\."
+    steps, sentence = "attention/head_steps", r"max relative error (\S+)\."
+    at = apps.page(steps, model="blind", pinned="q0k0", up_to="values", code="true")
     assert differs_by_less_than_a_millionth(at, sentence)
 
 

@@ -153,7 +153,7 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
     with st.expander("Where these values come from"):
         st.caption(f"{_origin(stage)} {_shapes(values, stage)}")
         if stage.kind != "tokens":
-            _check(values, stage, view, at)
+            st.caption(recomputed(values, stage, view, at))
     if stage.part:
         pass_position.head_page_links(at.tokens[stage.stack], _key(values, at))
 
@@ -310,7 +310,7 @@ def stage_notes(values: PassValues, stage: Stage, view: StageCut, at: PassPositi
     return notes
 
 
-def _check(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -> None:
+def recomputed(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -> str:
     """How far the row of the chosen token is from the same values, recomputed."""
     rows = values.rows(stage.name)
     row = rows.index(at.row) if at.row in rows else 0
@@ -318,7 +318,7 @@ def _check(values: PassValues, stage: Stage, view: StageCut, at: PassPosition) -
     error = values.relative_error(stage, slice(row, row + 1), [*view.columns] if of_words else ALL)
     part = "The text's row" if stage.per_text else "This token's row"
     part = f"{part} (the values drawn)" if of_words else part
-    widgets.check(part, error)
+    return widgets.recomputed(f"{part}, recomputed in float64", error)
 
 
 def stage_script(context: PageContext) -> Script:

@@ -109,6 +109,5 @@ def _start(name: str, key: Hashable) -> None:
 
 
 def stop(name: str, doing: str = "") -> None:
-    """For the callback: this measurement waits for a click."""
     started = state_of(StartedMeasurements)
     started[f"stopped {name}"] = started.pop(name, started.get(f"stopped {name}"))

@@ -89,13 +89,17 @@ def side_by_side(*shares: int) -> list[DeltaGenerator]:
     return st.container(width=WIDEST).columns(shares, gap="medium")
 
 
-def check(what: str, error: float) -> None:
-    """For the code panel: how far a recomputed value is from the pass; NaN if none is finite."""
-    again = f"{what}, recomputed in float64"
+def recomputed(what: str, error: float) -> str:
+    """How far a recomputed value is from the forward pass; the error is NaN if none is finite."""
     if math.isnan(error):
-        st.caption(f"{again}: no value is finite, so there is nothing to compare.")
-    else:
-        state_of(mounting.PageViews).checks.append(f"{again}: max relative error {three(error)}.")
+        return f"{what}: no value is finite, so there is nothing to compare."
+    return f"{what}: max relative error {three(error)}."
+
+
+def check(what: str, error: float) -> None:
+    """The same for the code panel; where there is nothing to compare, for the page."""
+    say = st.caption if math.isnan(error) else state_of(mounting.PageViews).checks.append
+    say(recomputed(f"{what}, recomputed in float64", error))
 
 
 def notes(sentences: Iterable[str]) -> None:
