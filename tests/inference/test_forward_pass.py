@@ -9,12 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.analysis.default_head import default_head
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference import mask_examples
 from explorer.inference.answers import ANSWERS_SHOWN
-from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
 from explorer.text import byte_tokenizer
 from explorer.text.checked_text import truncate
