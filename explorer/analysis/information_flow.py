@@ -95,40 +95,11 @@ def cached_route(opened: OpenModel, forward: ForwardPass, answer: int) -> "Route
     return cached(opened, key, lambda: route(flow, flow.starts[answer]))
 
 
-def shown_route(opened: OpenModel, forward: ForwardPass) -> "Route":
-    """The route to the answer that is shown first."""
-    has_places = len(cached_flow(opened, forward).starts) > 1
-    place = shown_place(opened, forward.last_stack_tokens) if has_places else 0
-    return cached_route(opened, forward, place)
-
-
-def head_of_strongest_edge(opened: OpenModel, forward: ForwardPass) -> tuple[str, int, int] | None:
-    """The part, layer and head of the most important edge to the answer that reads no sink.
-
-    An edge from a special token reads a sink, and in self-attention one from the first token. None
-    if there is no other edge, or if the shares are not computed without a noticeable wait.
-    """
-    if not is_quick(forward):
-        return None
-    key = "head of the strongest edge", *forward.key
-    return cached(opened, key, lambda: _head_of_strongest_edge(opened, forward))
-
-
-def _head_of_strongest_edge(opened: OpenModel, forward: ForwardPass) -> tuple[str, int, int] | None:
-    flow, best = cached_flow(opened, forward), None
-    most = 0.0
-    for part, every in shown_route(opened, forward).edges.items():
-        edges = every.clone()
-        edges[..., [token.special for token in forward.columns(part)]] = 0
-        if part.endswith("self_attn"):
-            edges[..., 0] = 0
-            edges.diagonal(dim1=1, dim2=2).zero_()
-        if edges.numel() and float(edges.max()) > most:
-            most = float(edges.max())
-            layer, query, key = map(int, torch.unravel_index(edges.argmax(), edges.shape))
-            shares = flow.stacks[part.split(".")[0]][layer].attentions[part]
-            best = part, layer, int(shares.heads[query, key])
-    return best
+def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
+    """The answer that is traced first; the only one if the model predicts a class."""
+    if forward.config.head == "classifier":
+        return 0
+    return shown_place(opened, forward.last_stack_tokens)
 
 
 def is_computable(forward: ForwardPass) -> bool:

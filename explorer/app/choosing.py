@@ -7,12 +7,14 @@ import streamlit as st
 from explorer.app import address, reader_models, streamlit_patches
 from explorer.app.address_parameters import AROUND, OF_LESSON
 from explorer.app.choice import FRAME, TRAINED
-from explorer.app.messages import kept_notes
+from explorer.app.messages import keep_note, kept_notes
 from explorer.app.session import redraw, session
 from explorer.catalog.available_models import ModelEntry
 
 OF_FRAME, OF_DISPLAY = "frame", "display options"
 """The keys of the notes on the address that another choice ends."""
+ARRIVAL = "arrival"
+"""The key of the note that a page has chosen another model, which its opening shows."""
 HEAD_ALONE = "head_alone"
 """The fragment that is drawn again when another head is chosen."""
 UNBOUND = ("model", "special")
@@ -61,13 +63,16 @@ def choose_model(name: str) -> None:
         st.session_state["scheme"] = None  # the Positions page opens with the model's own
 
 
-def show_on_arrival(entry: ModelEntry) -> None:
+def show_on_arrival(entry: ModelEntry, before: str) -> None:
     """Open this model when the reader comes to a page that can show nothing of the model they have.
 
-    A model that the address names stays.
+    A model that the address names stays. `before` is the title of the reader's.
     """
-    if session().has_arrived and not address.is_named("model"):
-        session().open_next = entry.folder
+    reader = session()
+    if reader.has_arrived and not address.is_named("model"):
+        why = f"This page cannot show {before}, so {entry.title} is chosen."
+        keep_note(ARRIVAL, why, until=(reader.page, entry.name))
+        reader.open_next = entry.folder
         redraw()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis.information_flow import head_of_strongest_edge
+from explorer.analysis.default_head import default_head
 from explorer.app import address, reader_models, streamlit_patches
 from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.app.choice import TRAINED, Choice, Head, snapshots_of
@@ -23,7 +23,6 @@ from explorer.catalog.available_models import ModelEntry, entry_in
 from explorer.catalog.opened_model import OpenModel, open_entry
 from explorer.inference import forward_pass
 from explorer.inference.chat_prompt import reading_prompts
-from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError
 from explorer.system.limits import TEXT_CHARACTERS
 from models import TransformerConfig
@@ -128,12 +127,7 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
     bounds = TEXT_CHARACTERS.most, TEXT_LIMIT
     text, pair = (str(words or "")[:most] for words, most in zip(typed, bounds, strict=True))
     special, step = _reads_special(text), state.get("training_step", TRAINED)
-
-    def open_to_read(entry: ModelEntry) -> OpenModel | ModelError:
-        model = open_or_say_why(entry)
-        return reading_prompts(model) if special and isinstance(model, OpenModel) else model
-
-    model = open_to_read(entry)
+    model = open_or_say_why(entry, special)
     passed = _pass_of(model, text, pair)
     first = _default_head(entry, model, passed)
     folder = snapshots_of(entry).get(step) if step != TRAINED else None
@@ -141,7 +135,7 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
         step = TRAINED
     else:
         models = {**models, entry.name: entry_in(entry, folder)}
-        model = open_to_read(models[entry.name])
+        model = open_or_say_why(models[entry.name], special)
         passed = _pass_of(model, text, pair)
     _follow(first)
     by_name = {part.name: part for part in parts_of(entry)}
@@ -153,10 +147,11 @@ def make_context(models: Mapping[str, ModelEntry]) -> PageContext:
     return PageContext(choice, models, model, first, passed)
 
 
-def open_or_say_why(entry: ModelEntry) -> OpenModel | ModelError:
-    """The model of an entry, or why it cannot be opened."""
+def open_or_say_why(entry: ModelEntry, special: bool = False) -> OpenModel | ModelError:
+    """The model of an entry, or why it cannot be opened; `special` as in a choice."""
     try:
-        return open_entry(entry)
+        opened = open_entry(entry)
+        return reading_prompts(opened) if special else opened
     except ModelError as error:
         return error
 
@@ -188,11 +183,9 @@ def _pass_of(model: OpenModel | ModelError, text: str, pair: str = "") -> Passed
 
 
 def _default_head(entry: ModelEntry, opened: OpenModel | ModelError, passed: Passed) -> Head:
-    """The head behind the strongest edge of this sentence's map; without one the model's own."""
     if isinstance(opened, ModelError):
         return parts_of(entry)[-1].name, 0, 0
-    strongest = head_of_strongest_edge(opened, passed) if isinstance(passed, ForwardPass) else None
-    return strongest or default_head(opened)
+    return default_head(opened, passed if isinstance(passed, ForwardPass) else None)
 
 
 def _follow(default: Head) -> None:

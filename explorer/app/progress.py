@@ -23,12 +23,13 @@ class StoppedWork(set[str]):
 
 @contextmanager
 def bar(
-    doing: str, on_stop: Callable[[str], None] | None = None
+    doing: str, on_stop: Callable[[str], None] | None = None, seconds: float = 0.0
 ) -> Iterator[Callable[[float], None]]:
     """A bar; call the function that it yields with the share of the work that is done.
 
     Where stopped work would begin again, the page ends with a button that begins it. With
-    `on_stop`, which decides that itself, it can be stopped before the first report.
+    `on_stop`, which decides that itself, it can be stopped before the first report, and says what
+    is computed and about how many seconds that takes, if they are known.
     """
     if doing in (stopped := state_of(StoppedWork)):
         st.text(f"Stopped: {doing[0].lower()}{doing[1:]}.")
@@ -38,6 +39,7 @@ def bar(
     updated, key = begun, f"stop_{doing}_{begun}"  # a run may do the same work twice
     if on_stop is not None:
         button.button("Stop", key=key, on_click=on_stop, args=(doing,))
+        place.progress(0.0, doing + f": about {max(1.0, seconds):.0f} s" * bool(seconds))
 
     def report(done: float) -> None:
         nonlocal updated

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
+from explorer.analysis.default_head import on_pattern
 from explorer.analysis.information_flow import route
 from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
-from explorer.inference.default_head import on_pattern
 from explorer.views.overview import map_view
 from explorer.views.shared import widgets
 from explorer.views.shared.download_offer import draw_offer

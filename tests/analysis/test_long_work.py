@@ -20,6 +20,7 @@ from explorer.analysis.batched_passes import RecordedPass
 from explorer.analysis.causal_tracing import RESIDUAL, Tracing
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.top_lines import activations_by_batch, tokenize_lines
+from explorer.analysis.default_head import default_head
 from explorer.analysis.diagnostics import training_findings
 from explorer.analysis.embedding_space import nearest_tokens, principal_axes, token_paths
 from explorer.analysis.forward_pass.pass_values import record_block, record_pass
@@ -51,7 +52,6 @@ from explorer.export.session_lesson import session_toml
 from explorer.export.session_page import session_html
 from explorer.export.session_slides import session_pdf
 from explorer.inference.continuation import continue_from, sample_tokens
-from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, rerun, run_batch_uncached, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import cached

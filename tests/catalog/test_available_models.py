@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
+from explorer.analysis.default_head import default_head
 from explorer.app import reader_models
 from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
 from explorer.catalog.available_models import ModelEntry
@@ -17,7 +18,6 @@ from explorer.catalog.folders import is_hub_id
 from explorer.catalog.model_descriptions import config_sentences, held_out_score, in_short
 from explorer.catalog.opened_model import open_checkpoint
 from explorer.catalog.pretrained_models import FIRST, PRETRAINED_MODELS, Package
-from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import run_text
 from explorer.system import data_folders
 from explorer.tasks import TASKS

@@ -10,18 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.catalog import available_models, opened_model
-from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference import mask_examples
 from explorer.inference.answers import ANSWERS_SHOWN
-from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
 from explorer.text import byte_tokenizer
 from explorer.text.checked_text import truncate
 from explorer.text.token import DECODER
 from models import trace
 from tests import tiny
-from tests.analysis.conftest import inputs_of
 from tests.closeness import assert_close_to
 from tests.tiny import NAMES, saved_and_opened
 
@@ -66,13 +63,6 @@ def test_every_head_is_a_distribution_made_of_its_scores_and_mask(opened: OpenMo
             hidden = made.scores.masked_fill(~shown.both, -torch.inf)
             assert_close_to(torch.softmax(hidden, -1), one)
             assert made.adds_bias == (opened.name == "far")
-
-
-def test_the_default_head_is_a_head_of_the_pass(opened: OpenModel) -> None:
-    part, layer, head = default_head(opened)
-    found = run_text(opened, opened.example)
-    watched = trace(opened.model, *inputs_of(found))[f"{site(part, layer)}.weights"]
-    assert_close_to(found.weights(part, layer, head), watched[0, head])
 
 
 def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:

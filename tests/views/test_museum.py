@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.information_flow import head_of_strongest_edge
+from explorer.analysis.default_head import strongest_head
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import opened_model, uploads
 from explorer.catalog.parameters import count_parameters
@@ -116,7 +116,7 @@ def test_the_number_is_of_both_runs_and_the_picture_shows_it(shown: dict[str, Ap
     config = right.model.config
     wide, narrow = (three(1 / math.sqrt(d)) for d in (config.d_model, config.head_width))
     assert f"Score scale, {wide} against {narrow}." in said(shown["wrong-scale"])
-    right = replace(right, head=head_of_strongest_edge(right.opened, right.forward))
+    right = replace(right, head=strongest_head(right.opened, right.forward))
     for number in [2, 4, 7, 8, 9]:  # of these the map of the head is the same in both runs
         exhibit = EXHIBITS[number - 1]
         made = right.with_model(MISTAKES[exhibit.name].make(right.model))

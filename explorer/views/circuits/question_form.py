@@ -84,7 +84,7 @@ def draw_way_out(context: PageContext) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if fitting:
             entry = min(fitting, key=lambda entry: entry.name != EXAMPLE)
-            show_on_arrival(entry)
+            show_on_arrival(entry, context.title)
             label = f"Open “{literal(entry.title)}”"
             args = (entry.name,)
             st.button(label, key="open_pair", type="primary", on_click=choose_model, args=args)

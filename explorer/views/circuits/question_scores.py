@@ -69,7 +69,7 @@ def scores_of_question(opened: OpenModel, question: Question, method: str) -> Ed
         [("attribution", pair.texts, question.metric, method) for pair in question.pairs],
         lambda at, _: attribution_of(opened, question.pairs[at], steps),
         cost=cost_of_passes(opened, question) * (1 + BACKWARD * steps),
-        doing="Attribution",
+        doing="Estimating how much every edge carries",
         too_long=TOO_LONG_FOR_PAIRS,
     )
     if pieces is None:

@@ -7,6 +7,7 @@ from operator import add
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis.default_head import default_head
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import one_of, switch
 from explorer.app.messages import say
@@ -16,7 +17,6 @@ from explorer.charts.bars import block_bars
 from explorer.charts.figure_data import WINDOW
 from explorer.components.chart import chart
 from explorer.components.matrix import matrix
-from explorer.inference.default_head import default_head
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import cached
 from explorer.tasks import TASKS

@@ -7,7 +7,12 @@ import streamlit as st
 import torch
 
 from explorer.analysis.block_inside import block_inside
-from explorer.analysis.information_flow import information_flow, is_computable, route
+from explorer.analysis.information_flow import (
+    first_answer,
+    information_flow,
+    is_computable,
+    route,
+)
 from explorer.app import widget_state
 from explorer.app.address import whole_number
 from explorer.app.context import PageContext
@@ -44,7 +49,7 @@ def draw_map(context: PageContext) -> PassMap | None:
         st.text(pass_picture.too_long(forward))
         return None
     picture = pass_picture.picture_of(opened, forward)
-    usual = pass_picture.first_answer(opened, forward)
+    usual = first_answer(opened, forward)
     selection = map_choices.current_selection(context, picture, usual)
     continuations = pass_picture.continuations(opened, forward)
     edited = ", with interventions" if forward.edits else ""
@@ -114,7 +119,7 @@ def code(context: PageContext, *, has_edges: bool) -> Script:
     head = script(head_code, forward, *at.place)
     if not has_edges:
         return head
-    usual = pass_picture.first_answer(context.opened, forward)
+    usual = first_answer(context.opened, forward)
     answer = whole_number(str(ANSWER.texts().get("answer", "")))
     return head + script(edges_code, forward, at.part, usual if answer is None else answer)
 

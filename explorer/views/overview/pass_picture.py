@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from explorer.analysis.information_flow import cached_flow, most_tokens
+from explorer.analysis.information_flow import cached_flow, first_answer, most_tokens
 from explorer.analysis.logit_lens import likeliest_by_position
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.app.address_parameters import TEXT_LIMIT
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.pass_map import MOST_OPTIONS, MapAnswer, MapStack, PassMap
-from explorer.inference.answers import class_names, score_words, shown_place
+from explorer.inference.answers import class_names, score_words
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached, is_cached
 from explorer.text.token_labels import candidate_text, labels_of
@@ -88,13 +88,6 @@ def all_answers(opened: OpenModel, forward: ForwardPass) -> list[MapAnswer]:
     key = "answers of the map", *forward.key
     places = range(len(forward.last_stack_tokens))
     return cached(opened, key, lambda: answers(opened, forward, places))
-
-
-def first_answer(opened: OpenModel, forward: ForwardPass) -> int:
-    """The answer that is traced first; the only one if the model predicts a class."""
-    if forward.config.head == "classifier":
-        return 0
-    return shown_place(opened, forward.last_stack_tokens)
 
 
 def continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:

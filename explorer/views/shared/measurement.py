@@ -72,7 +72,8 @@ def measurements(
         return None
     results: list[Result] = []
     try:
-        with bar(doing, partial(stop, name) if cost > MOMENT else None) as report:
+        seconds = SECONDS_PER_QUICK * rest / QUICK
+        with bar(doing, partial(stop, name) if cost > MOMENT else None, seconds) as report:
             for at, key in enumerate(keys):
 
                 def make_one(at: int = at) -> Result:

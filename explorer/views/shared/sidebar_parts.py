@@ -69,11 +69,12 @@ def _draw_behind(context: PageContext, opened: OpenModel, forward: ForwardPass) 
 
 def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None:
     flow = information_flow.cached_flow(opened, forward)
+    answer = information_flow.first_answer(opened, forward)
     parts, lit, layer = _marked(context)
     edited = " with the interventions" * bool(forward.edits)
     drawing.miniature(
         flow,
-        information_flow.shown_route(opened, forward),
+        information_flow.cached_route(opened, forward, answer),
         key=KEY,
         title=f"The forward pass{edited}; each part links to its page",
         parts=[(name, PASS_PARTS[name][0]) for name in parts],

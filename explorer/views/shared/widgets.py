@@ -12,13 +12,13 @@ from torch import Tensor
 from explorer.analysis.map_summary import summary_of
 from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
-from explorer.app.choosing import draw_page_link
+from explorer.app.choosing import ARRIVAL, draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import token
-from explorer.app.messages import kept_notes
+from explorer.app.messages import kept_notes, take_notes
 from explorer.app.page_table import ROWS
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.session import state_of
+from explorer.app.session import session, state_of
 from explorer.app.sidebar import draw_title
 from explorer.app.suggest_model import UNKNOWN_WORDS
 from explorer.catalog import attention_parts
@@ -62,7 +62,9 @@ def opening(title: str, sentence: str) -> None:
         mounting.begin()
         with st.container(horizontal=True, gap="small", key="opening"):
             draw_title(title)
-            st.markdown(sentence, width="stretch")
+            here = session().page, session().shown_model
+            added = map(literal_sentence, take_notes(ARRIVAL, here))
+            st.markdown(" ".join((sentence, *added)), width="stretch")
         draw_miniature()
         draw_tools()
         draw_lesson()

@@ -8,7 +8,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.head_formation import NOTICEABLE, SHARE, Formation, formation_of, formations
-from explorer.analysis.information_flow import is_computable
+from explorer.analysis.information_flow import first_answer, is_computable
 from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app import address, streamlit_patches, widget_state
 from explorer.app.choosing import choose_head
@@ -30,7 +30,7 @@ from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.text.number_format import three
 from explorer.views.overview.map_choices import LEAST_USUAL, MapSelection, choice_of
-from explorer.views.overview.pass_picture import first_answer, picture_of
+from explorer.views.overview.pass_picture import picture_of
 from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.tables import table

@@ -168,7 +168,7 @@ def draw_no_history(context: PageContext) -> None:
     """
     runs = [name for name, entry in context.models.items() if snapshots_of(entry)][:MOST_OFFERED]
     if runs:
-        show_on_arrival(context.models[runs[0]])
+        show_on_arrival(context.models[runs[0]], context.title)
     more = "These have some:" if runs else "Train one here:"
     st.text(f"This model has no snapshots of its training. {more}")
     with st.container(horizontal=True):

@@ -1,41 +1,74 @@
-"""The head of a model that a new reader sees first."""
+"""The head that is shown of a model and a text before a reader chooses one."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from explorer.catalog.attention_parts import Part, parts
+from explorer.analysis.information_flow import cached_flow, cached_route, first_answer, is_quick
+from explorer.catalog.attention_parts import parts
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import cached
 from explorer.tasks import pattern_of, pattern_score
 from explorer.text.number_format import three
 
+Head = tuple[str, int, int]
 
-def default_head(opened: OpenModel) -> tuple[str, int, int]:
-    """The part, layer and head to show first.
 
-    The head that the model's record names, or the one closest to the task's expected pattern;
-    without a pattern, the head with the largest weights.
+def default_head(opened: OpenModel, forward: ForwardPass | None = None) -> Head:
+    """The part, layer and head to show first: that of the strongest edge in this pass's map.
+
+    Without such an edge, the head that the model's record names, the one closest to the task's
+    expected pattern over the model's example, or that of the strongest edge there.
     """
-    return cached(opened, "default head", lambda: _find_default(opened))
+    strongest = strongest_head(opened, forward) if forward is not None else None
+    return strongest or cached(opened, "default head", lambda: _find_default(opened))
 
 
-def _find_default(opened: OpenModel) -> tuple[str, int, int]:
+def _find_default(opened: OpenModel) -> Head:
     if head := _head_of_record(opened):
         return head
-    part = parts(opened.config)[-1]
+    first = parts(opened.config)[-1].name, 0, 0
     try:
         forward = run_text(opened, opened.example)
         if expected := _pattern_scores(opened, forward):
             return expected.part, expected.layer, int(expected.scores.argmax())
-        return _most_decided(forward, part)
+        return strongest_head(opened, forward) or first
     except (ForwardPassError, ValueError):
-        return part.name, 0, 0
+        return first
 
 
-def _head_of_record(opened: OpenModel) -> tuple[str, int, int] | None:
+def strongest_head(opened: OpenModel, forward: ForwardPass) -> Head | None:
+    """The head behind the most important edge to the answer shown first that reads no sink.
+
+    An edge from a special token reads a sink, and in self-attention one from the first token. None
+    if there is no other edge, or if the shares are not computed without a noticeable wait.
+    """
+    if not is_quick(forward):
+        return None
+    key = "strongest head", *forward.key
+    return cached(opened, key, lambda: _find_strongest(opened, forward))
+
+
+def _find_strongest(opened: OpenModel, forward: ForwardPass) -> Head | None:
+    flow, best, most = cached_flow(opened, forward), None, 0.0
+    route = cached_route(opened, forward, first_answer(opened, forward))
+    for part, every in route.edges.items():
+        edges = every.clone()
+        edges[..., [token.special for token in forward.columns(part)]] = 0
+        if part.endswith("self_attn"):
+            edges[..., 0] = 0
+            edges.diagonal(dim1=1, dim2=2).zero_()
+        if edges.numel() and float(edges.max()) > most:
+            most = float(edges.max())
+            layer, query, key = map(int, torch.unravel_index(edges.argmax(), edges.shape))
+            shares = flow.stacks[part.split(".")[0]][layer].attentions[part]
+            best = part, layer, int(shares.heads[query, key])
+    return best
+
+
+def _head_of_record(opened: OpenModel) -> Head | None:
     """The head that the model's record names, if it exists: anybody may have written the record."""
     match opened.run.get("first_head"):
         case [str(name), int(layer), int(head)]:
@@ -86,16 +119,3 @@ def _pattern_scores(opened: OpenModel, forward: ForwardPass) -> _PatternScores |
     heads = forward.some_heads(part.name, int(layer))
     scores = torch.cat([pattern_score(weights, pattern) for weights in heads])
     return _PatternScores(part.name, int(layer), scores, int((pattern.sum(-1) > 0).sum()))
-
-
-def _most_decided(forward: ForwardPass, part: Part) -> tuple[str, int, int]:
-    content = torch.tensor([not token.special for token in forward.columns(part.name)])
-    if content[1:].any():
-        content[0] = False  # the first token is an attention sink of many heads
-    marks = [
-        weights[..., content].amax(dim=-1).mean(dim=-1)
-        for layer in range(part.layers)
-        for weights in forward.some_heads(part.name, layer)
-    ]
-    best = int(torch.cat(marks).argmax())
-    return part.name, best // part.heads, best % part.heads
