@@ -12,6 +12,12 @@ from pathlib import Path
 from explorer.charts import theme
 from explorer.charts.figure_data import WINDOW, OfflinePicture, OfflineView
 
+PICTURES = {
+    "light": "--picture: none; --blend: normal;",
+    "dark": "--picture: invert(1) hue-rotate(180deg); --blend: screen;",
+}
+"""Charts are drawn on white: the dark page inverts their lightness and keeps their hues."""
+
 OFFLINE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
 )
@@ -22,28 +28,39 @@ START = 'for (const host of document.querySelectorAll(".host")) draw(host);\n'
 
 
 def offline_html(
-    title: str, about: Mapping[str, str], views: Sequence[OfflineView | OfflinePicture]
+    title: str,
+    about: Mapping[str, str],
+    views: Sequence[OfflineView | OfflinePicture],
+    mode: str | None = None,
 ) -> bytes:
-    """The views, one under another; the size of the page is that of their data."""
+    """The views, one under another; the size of the page is that of their data.
+
+    The `mode` is "light" or "dark"; None is that of the system.
+    """
     body = f"""<h1>{html.escape(title)}</h1>
 {origin(about)}
 {"".join(map(markup, views))}"""
-    return document(title, colours() + STYLE, views, body, START)
+    return document(title, STYLE, views, body, START, mode)
 
 
 def document(
-    title: str, style: str, views: Sequence[OfflineView | OfflinePicture], body: str, script: str
+    title: str,
+    style: str,
+    views: Sequence[OfflineView | OfflinePicture],
+    body: str,
+    script: str,
+    mode: str | None,
 ) -> bytes:
     """A page with the code of its views; `script` runs after it."""
     imports, styles = code_of(views)
-    name = html.escape(title)
+    name, theme_of = html.escape(title), f' data-theme="{mode}"' if mode in PICTURES else ""
     return f"""<!doctype html>
-<html lang="en">
+<html lang="en"{theme_of}>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{OFFLINE_POLICY}">
 <meta name="viewport" content="width=device-width">
 <title>{name}</title>
-<style>{style}</style>
+<style>{colours()}{style}</style>
 {styles}
 <body data-title="{name}">
 {body}
@@ -107,7 +124,8 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .host { margin-bottom: 24px; }
 figure { margin: 0 0 24px; }
 figcaption { font-size: 13px; margin-bottom: 8px; }
-figure img { background: #fff; max-width: 100%; }
+figure img { filter: var(--picture); max-width: 100%;
+  mix-blend-mode: var(--blend); }
 """
 
 
@@ -115,10 +133,15 @@ FONTS = "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospa
 
 
 def colours() -> str:
-    """The theme's colours for the views, light or dark as the system is."""
+    """The colours of the app: of the page's mode, or of the system's where it has none."""
+    light, dark = (
+        f"color-scheme: {mode}; --muted: {palette.muted}; {PICTURES[mode]} {colours_of(palette)}"
+        for mode, palette in theme.PALETTES.items()
+    )
     return (
-        f":root {{ color-scheme: light dark; {FONTS}{colours_of(theme.LIGHT)}}}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {colours_of(theme.DARK)}}} }}\n"
+        f":root {{ {FONTS}{light}}}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark}}} }}\n"
+        f":root[data-theme=dark] {{ {dark}}}\n"
     )
 
 

@@ -44,8 +44,8 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(data: FigureData | TableData, kind: str) -> bytes:
-    """The figure as a file of this kind: "png", "svg" or "pdf".
+def as_picture(data: FigureData | TableData, kind: str, fine: float = 1.0) -> bytes:
+    """The figure as a file of this kind: "png", of this share of the resolution, "svg" or "pdf".
 
     A matrix has queries down, keys across; masked cells are hatched, and what is not a number is
     grey. In an SVG its cells are one picture with a pixel each, and texts stay texts where most
@@ -53,13 +53,13 @@ def as_picture(data: FigureData | TableData, kind: str) -> bytes:
     letters that it uses.
     """
     if isinstance(data, TableData) and data.spec is not None:
-        return chart_as_picture(data.title, data.spec, kind)
+        return chart_as_picture(data.title, data.spec, kind, fine=fine)
     file = io.BytesIO()
     with printing(texts_of(data)) as more:
         figure = draw(data, more, PAGE_WIDTH)
         # Without a date, so that the same picture gives the same file.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH * fine, metadata=metadata)
     return file.getvalue()
 
 
@@ -74,9 +74,16 @@ def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "
 
 
 def chart_as_picture(
-    title: str, chart: Mapping[str, Any], kind: str, size: tuple[int, int] = CHART_SIZE
+    title: str,
+    chart: Mapping[str, Any],
+    kind: str,
+    size: tuple[float, float] = CHART_SIZE,
+    fine: float = 1.0,
 ) -> bytes:
-    """The chart as a file; its plot has this `size` in pixels unless it has its own."""
+    """The chart as a file; its plot has this `size` in pixels unless it has its own.
+
+    It is larger if the labels of the chart need more, which its `usermeta` says.
+    """
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
 
     for folder in font_folders():
@@ -87,12 +94,18 @@ def chart_as_picture(
     if kind == "pdf":
         spec["background"] = "transparent"
         return bytes(vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]))
-    return bytes(vl_convert.vegalite_to_png(spec, scale=DOTS_PER_PIXEL, allowed_base_urls=[]))
+    scale = DOTS_PER_PIXEL * fine
+    return bytes(vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[]))
 
 
-def _with_page_style(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+def _with_page_style(
+    title: str, chart: Mapping[str, Any], size: tuple[float, float]
+) -> dict[str, Any]:
     """The chart with the size, title and colours that it has on the page."""
-    width, height = size
+    hints = chart.get("usermeta", {})
+    least = hints.get("least", size)
+    larger = max(1, least[0] / size[0], least[1] / size[1])
+    width, height = (round(side * larger) for side in size)
     spec = {"width": width, "height": height, **chart, "background": LIGHT.background}
     config = {
         "font": "sans-serif",
@@ -101,7 +114,8 @@ def _with_page_style(title: str, chart: Mapping[str, Any], size: tuple[int, int]
         "range": {"category": list(LIGHT.series)},
         "mark": {"color": LIGHT.series[0]},
     }
-    return {**spec, "title": title, "config": {**config, **spec.get("config", {})}}
+    titles = {"text": title, "subtitle": hints.get("note", "")}
+    return {**spec, "title": titles, "config": {**config, **spec.get("config", {})}}
 
 
 @contextmanager
