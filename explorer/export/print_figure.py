@@ -111,6 +111,7 @@ def _with_page_style(
         "font": "sans-serif",
         "title": {"anchor": "start", "fontSize": 13, "fontWeight": "normal"},
         "axisBand": {"labelOverlap": True},
+        "axisX": {"labelSeparation": 12},
         "range": {"category": list(LIGHT.series)},
         "mark": {"color": LIGHT.series[0]},
     }

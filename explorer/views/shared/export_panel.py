@@ -1,7 +1,7 @@
 """What leaves a page: a figure, its numbers, its views as one page; a session of kept views."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from urllib.parse import quote, urlsplit
@@ -33,10 +33,11 @@ from explorer.charts.figure_data import (
     short_titles,
 )
 from explorer.components import mounting, tools
+from explorer.components.kept_list import kept_list
 from explorer.components.mounting import PageView, drawn_views
 from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
-from explorer.export.kept_view import LONGEST_VIEW_TITLE, KeptView, one_line
+from explorer.export.kept_view import KeptView, one_line
 from explorer.export.offline_page import offline_html
 from explorer.export.print_figure import as_picture
 from explorer.export.session_lesson import lesson_name, session_toml
@@ -47,8 +48,9 @@ from explorer.system.limits import MB
 from explorer.text.visible_text import first_words, literal, literal_sentence
 
 Make = Callable[[], Sequence[Figure]]
-THUMBNAIL, LONGEST_IN_TITLE = 0.12, 44
-"""The resolution of a small picture, of one for print; letters of a sentence in a view's title."""
+THUMBNAIL, TITLE_LINE = 0.12, 60
+"""The resolution of a small picture, of one for print; letters of a title on one line of a slide.
+"""
 
 
 def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = None) -> None:
@@ -120,7 +122,11 @@ def file_formats(
         ("Numbers, CSV", "csv", partial(as_csv, figure)),
         ("Numbers, JSON", "json", partial(as_json, figure)),
         ("Numbers, npz", "npz", partial(as_npz, figure)),
-        ("These views, offline HTML", "html", partial(offline, figure, views, st.context.theme.type)),
+        (
+            "These views, offline HTML",
+            "html",
+            partial(offline, figure, views, st.context.theme.type),
+        ),
     ]
 
 
@@ -150,6 +156,13 @@ ORIGIN_FIELDS = ("model", "training step", "sentence", "second sentence", "run")
 """What tells two views of one page apart."""
 
 
+@dataclass
+class ChosenView:
+    """The kept view whose words are on screen, by its ID; if there is none, the first."""
+
+    id: str = ""
+
+
 @st.dialog("Session", width="large", icon=":material/slideshow:", on_dismiss="rerun")
 def draw_session() -> None:
     kept_session = KEPT.of(owner()) or KeptSession()
@@ -165,8 +178,19 @@ def draw_session() -> None:
         on_change=lambda: KEPT.call(owner(), widget_state.get("kept_name")),
     )
     _draw_files(kept_session)
-    for at, view in enumerate(kept_session.views):
-        _draw_view(at, view, len(kept_session.views))
+    views, reader, choice = kept_session.views, owner(), state_of(ChosenView)
+    at = next((at for at, view in enumerate(views) if view.id == choice.id), 0)
+
+    def choose(place: int) -> None:
+        choice.id = views[place].id
+
+    def move(place: int, by: int) -> None:
+        choose(place)
+        KEPT.move(reader, views[place].id, by)
+
+    is_dark = st.context.theme.type == "dark"
+    kept_list(views, at, is_dark=is_dark, on_choose=choose, on_move=move)
+    _draw_view(at, views[at], len(views))
 
 
 def _draw_view(at: int, view: KeptView, count: int) -> None:
@@ -180,8 +204,8 @@ def _draw_view(at: int, view: KeptView, count: int) -> None:
                 on_change=lambda: KEPT.rename(reader, view.id, title=widget_state.get(title)),
             )
             for label, icon, act, disabled in (
-                ("Up", "arrow_upward", partial(KEPT.move, by=-1), at == 0),
-                ("Down", "arrow_downward", partial(KEPT.move, by=1), at == count - 1),
+                ("Earlier", "arrow_back", partial(KEPT.move, by=-1), at == 0),
+                ("Later", "arrow_forward", partial(KEPT.move, by=1), at == count - 1),
                 ("Remove", "delete", KEPT.remove, False),
             ):
                 st.button(
@@ -245,8 +269,7 @@ def _draw_files(kept_session: KeptSession) -> None:
             _open_as_talk(kept_session)
     if ending:
         with st.spinner("Making the file …"):
-            name = lesson_name(title) if ending == "toml" else file_name(title)
-            hand_over(f"{name}.{ending}", files[ending]())
+            hand_over(f"{file_name(title)}.{ending}", files[ending]())
 
 
 def _open_as_talk(kept_session: KeptSession) -> None:
@@ -355,8 +378,7 @@ def _title(about: Mapping[str, str]) -> str:
     if "head" in reader.bar and ROWS[reader.page].part == "attention":
         page = f"{page}: layer {about['layer']}, head {about['head']}"
     text = about.get("sentence") or about.get("run")
-    room = min(LONGEST_IN_TITLE, LONGEST_VIEW_TITLE - len(page) - 5)
-    return f"“{first_words(text, room)}” · {page}" if text else page
+    return f"“{first_words(text, TITLE_LINE - len(page))}” · {page}" if text else page
 
 
 def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
