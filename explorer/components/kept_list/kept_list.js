@@ -6,46 +6,47 @@ const STEPS = {ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1};
 const NEAR = 6;  // pixels that a click may shake
 const placeOf = item => [...item.parentNode.children].indexOf(item);
 
-function moveTo(list, item, to) {
-  const others = [...list.children].filter(other => other !== item), {activeElement} = list.getRootNode();
-  list.insertBefore(item, others[to] ?? null);
-  activeElement?.focus();  // what moves in the page loses it
+// The others move around it: what moves in the page loses the focus and the pointer.
+function moveTo(item, to) {
+  while (placeOf(item) < to) item.before(item.nextElementSibling);
+  while (placeOf(item) > to) item.after(item.previousElementSibling);
 }
 
-function made(tell, list, [id, , picture]) {
+function drag(item, button, start, drop) {
+  const list = item.parentNode, from = placeOf(item);
+  button.setPointerCapture(start.pointerId);
+  button.onpointermove = ({clientX: x, clientY: y}) => {
+    if (Math.hypot(x - start.clientX, y - start.clientY) > NEAR) item.classList.add("dragged");
+    const under = list.getRootNode().elementFromPoint(x, y)?.closest("li");
+    if (item.classList.contains("dragged") && under?.parentNode === list) moveTo(item, placeOf(under));
+  };
+  button.onlostpointercapture = () => {
+    button.onpointermove = button.onlostpointercapture = null;
+    setTimeout(() => item.classList.remove("dragged"));  // after the click that ends it
+    drop(from);
+  };
+}
+
+function made(list, [id, , picture], tell) {
   const item = document.createElement("li"), button = document.createElement("button");
-  const title = document.createElement("span");
   item.dataset.id = id;
   button.type = "button";
   button.setAttribute("aria-keyshortcuts", "Alt+ArrowUp Alt+ArrowDown");
-  button.append(painted(picture, "image/png"), title);
+  button.append(painted(picture, "image/png"), document.createElement("span"));
   item.append(button);
-  button.addEventListener("click", () => tell("chosen", placeOf(item)));
+  const drop = from => placeOf(item) !== from && tell("moved", [from, placeOf(item)]);
+  button.addEventListener("click", () => {
+    if (!item.classList.contains("dragged")) tell("chosen", placeOf(item));
+  });
+  button.addEventListener("pointerdown", event => event.button || drag(item, button, event, drop));
   button.addEventListener("keydown", event => {
     const from = placeOf(item), to = from + (STEPS[event.key] ?? 0);
-    if (to === from || event.ctrlKey || event.metaKey) return;
+    if (to === from) return;
     event.preventDefault();  // Alt and the left arrow would leave the page
     event.stopPropagation();
-    if (!list.children[to]) return;
-    if (!event.altKey) return list.children[to].firstChild.focus();
-    moveTo(list, item, to);
-    tell("moved", [from, to]);
-  });
-  button.addEventListener("pointerdown", start => {
-    if (start.button) return;
-    const from = placeOf(item);
-    button.setPointerCapture(start.pointerId);
-    button.onpointermove = ({clientX, clientY}) => {
-      if (Math.hypot(clientX - start.clientX, clientY - start.clientY) > NEAR) item.classList.add("dragged");
-      if (!item.classList.contains("dragged")) return;
-      const under = list.getRootNode().elementFromPoint(clientX, clientY)?.closest("li");
-      if (under && under !== item && list.contains(under)) moveTo(list, item, placeOf(under));
-    };
-    button.onpointerup = button.onpointercancel = () => {
-      button.onpointermove = button.onpointerup = button.onpointercancel = null;
-      item.classList.remove("dragged");
-      if (placeOf(item) !== from) tell("moved", [from, placeOf(item)]);
-    };
+    if (!event.altKey) return list.children[to]?.firstChild.focus();
+    if (list.children[to]) moveTo(item, to);
+    drop(from);
   });
   return item;
 }
@@ -54,17 +55,17 @@ export default function ({data, parentElement, setTriggerValue}) {
   const [views, chosen, isDark] = data, list = parentElement.querySelector(".kept-list");
   const spoken = parentElement.querySelector(".spoken");
   const tell = (name, value) => {
-    if (name === "moved") spoken.textContent = `Moved to place ${value[1] + 1} of ${list.children.length}`;
+    if (name === "moved") spoken.textContent = `Moved to ${value[1] + 1} of ${list.children.length}`;
     setTriggerValue(name, value);
   };
   list.classList.toggle("dark", isDark);
   const old = new Map([...list.children].map(item => [item.dataset.id, item]));
-  const items = views.map(view => old.get(view[0]) ?? made(tell, list, view));
-  for (const item of list.children) if (!items.includes(item)) item.remove();
-  items.forEach((item, at) => {
-    if (list.children[at] !== item) moveTo(list, item, at);
-    const title = `${at + 1} · ${views[at][1]}`;
-    item.querySelector("span").textContent = title;
+  for (const [at, view] of views.entries()) {
+    const item = old.get(view[0]) ?? list.appendChild(made(list, view, tell));
+    old.delete(view[0]);
+    moveTo(item, at);
+    item.querySelector("span").textContent = `${at + 1} · ${view[1]}`;
     item.firstChild.toggleAttribute("aria-current", at === chosen);
-  });
+  }
+  for (const item of old.values()) item.remove();
 }
