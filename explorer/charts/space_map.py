@@ -68,10 +68,7 @@ class TokenMap:
 def token_map(
     tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range], size: Size = SIZE
 ) -> tuple[Spec, int]:
-    """The chart on axes of these titles and ranges, and how many labels it leaves out.
-
-    Its labels need an area of this `size`.
-    """
+    """The chart of at least this size, on these axes, and how many labels it leaves out."""
     x, y = (
         quantity(name, title=title, scale=fixed(*ends))
         for name, title, ends in zip("xy", titles, ranges, strict=True)

@@ -33,34 +33,26 @@ def offline_html(
     views: Sequence[OfflineView | OfflinePicture],
     mode: str | None = None,
 ) -> bytes:
-    """The views, one under another; the size of the page is that of their data.
-
-    The `mode` is "light" or "dark"; None is that of the system.
-    """
+    """The views, one under another, light or dark; the size of the page is that of their data."""
     body = f"""<h1>{html.escape(title)}</h1>
 {origin(about)}
 {"".join(map(markup, views))}"""
-    return document(title, STYLE, views, body, START, mode)
+    return document(title, colours(mode) + STYLE, views, body, START)
 
 
 def document(
-    title: str,
-    style: str,
-    views: Sequence[OfflineView | OfflinePicture],
-    body: str,
-    script: str,
-    mode: str | None,
+    title: str, style: str, views: Sequence[OfflineView | OfflinePicture], body: str, script: str
 ) -> bytes:
     """A page with the code of its views; `script` runs after it."""
     imports, styles = code_of(views)
-    name, theme_of = html.escape(title), f' data-theme="{mode}"' if mode in PICTURES else ""
+    name = html.escape(title)
     return f"""<!doctype html>
-<html lang="en"{theme_of}>
+<html lang="en">
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{OFFLINE_POLICY}">
 <meta name="viewport" content="width=device-width">
 <title>{name}</title>
-<style>{colours()}{style}</style>
+<style>{style}</style>
 {styles}
 <body data-title="{name}">
 {body}
@@ -124,31 +116,20 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .host { margin-bottom: 24px; }
 figure { margin: 0 0 24px; }
 figcaption { font-size: 13px; margin-bottom: 8px; }
-figure img { filter: var(--picture); max-width: 100%;
-  mix-blend-mode: var(--blend); }
+figure img { filter: var(--picture); max-width: 100%; mix-blend-mode: var(--blend); }
 """
 
 
-FONTS = "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospace; "
-
-
-def colours() -> str:
-    """The colours of the app: of the page's mode, or of the system's where it has none."""
-    light, dark = (
-        f"color-scheme: {mode}; --muted: {palette.muted}; {PICTURES[mode]} {colours_of(palette)}"
-        for mode, palette in theme.PALETTES.items()
-    )
-    return (
-        f":root {{ {FONTS}{light}}}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark}}} }}\n"
-        f":root[data-theme=dark] {{ {dark}}}\n"
-    )
-
-
-def colours_of(palette: theme.Palette) -> str:
-    return (
+def colours(mode: str | None) -> str:
+    """The colours of the app, "light", "dark" or as the system is; `data-theme` replaces them."""
+    styles = {
+        name: f"{{ color-scheme: {name}; {PICTURES[name]} --muted: {palette.muted}; "
         f"--st-background-color: {palette.background}; --st-text-color: {palette.text}; "
-        f"--st-border-color: {palette.border}; "
+        f"--st-border-color: {palette.border}; --st-primary-color: {palette.series[0]}; "
         f"--st-secondary-background-color: {palette.surface}; "
-        f"--st-primary-color: {palette.series[0]}; "
-    )
+        "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospace; }"
+        for name, palette in theme.PALETTES.items()
+    }
+    rules = [f":root {styles[mode or 'light']}"]
+    rules += [f"@media (prefers-color-scheme: dark) {{ :root {styles['dark']} }}"] * (not mode)
+    return "\n".join([*rules, *(f":root[data-theme={name}] {styles[name]}" for name in styles)])

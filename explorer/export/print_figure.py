@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PAGE_WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
+Size = tuple[int, int]
 CHART_SIZE, DOTS_PER_PIXEL = (600, 260), 3
 """Pixels of the plot of a chart without a size of its own, and those of a PNG."""
 MOST_PRINTED_LABELS = 48
@@ -74,16 +75,9 @@ def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "
 
 
 def chart_as_picture(
-    title: str,
-    chart: Mapping[str, Any],
-    kind: str,
-    size: tuple[float, float] = CHART_SIZE,
-    fine: float = 1.0,
+    title: str, chart: Mapping[str, Any], kind: str, size: Size = CHART_SIZE, fine: float = 1.0
 ) -> bytes:
-    """The chart as a file; its plot has this `size` in pixels unless it has its own.
-
-    It is larger if the labels of the chart need more, which its `usermeta` says.
-    """
+    """The chart as a file; its plot has its own size or this one, or as much as its labels need."""
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
 
     for folder in font_folders():
@@ -98,9 +92,7 @@ def chart_as_picture(
     return bytes(vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[]))
 
 
-def _with_page_style(
-    title: str, chart: Mapping[str, Any], size: tuple[float, float]
-) -> dict[str, Any]:
+def _with_page_style(title: str, chart: Mapping[str, Any], size: Size) -> dict[str, Any]:
     """The chart with the size, title and colours that it has on the page."""
     hints = chart.get("usermeta", {})
     least = hints.get("least", size)

@@ -13,7 +13,7 @@ from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
 from explorer.system.limits import SESSION_FILE_BYTES
 
-HERE = Path(__file__).parent
+STYLE, SCRIPT = (Path(__file__).with_suffix(kind).read_text("utf-8") for kind in (".css", ".js"))
 GONE = "This view has no picture."
 KEYS = (
     "<kbd>Space</kbd> and <kbd>→</kbd> go on, <kbd>←</kbd> goes back, <kbd>Home</kbd> and "
@@ -27,10 +27,7 @@ KEYS = (
 def session_html(
     title: str, views: Sequence[KeptView], base: str = "", mode: str | None = None
 ) -> bytes:
-    """The session; its links begin with `base`, the address of the app that drew it.
-
-    The `mode` is "light" or "dark", until the reader presses D; None is that of the system.
-    """
+    """The session, light or dark; its links begin with `base`, the address of the app."""
     pictures = [picture for view in views for picture in view.pictures]
     steps = "".join(_step(at, view, base) for at, view in enumerate(views))
     links = "".join(
@@ -48,8 +45,7 @@ def session_html(
 <button id="theme">Light or dark</button><button id="full">Full screen</button>
 </nav>
 <dialog aria-label="Steps"><ol>{links}</ol><p>{KEYS}</p></dialog>"""
-    style, script = _read("session_page.css"), _read("session_page.js")
-    return offline_page.document(title, style, pictures, body, script, mode)
+    return offline_page.document(title, offline_page.colours(mode) + STYLE, pictures, body, SCRIPT)
 
 
 def size_of(views: Sequence[KeptView]) -> int:
@@ -93,7 +89,3 @@ def _figure(picture: OfflineView | OfflinePicture) -> str:
     is_half = isinstance(picture, OfflineView) and picture.half
     width = ' class="half"' if is_half else ""
     return f"<div{width}>{offline_page.markup(picture)}</div>"
-
-
-def _read(name: str) -> str:
-    return (HERE / name).read_text("utf-8")

@@ -30,8 +30,6 @@ SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 960, 540, 40
 """Points, of 72 an inch: a slide of 13.3 by 7.5 inches."""
 MOST_ON_SLIDE = 3
 """Figures on one slide; with more of them the last row could not read anything."""
-MOST_LEGIBLE = 26
-"""Labels along a side of a matrix that shares its slide."""
 TITLE_TYPE, WORDS_TYPE, SMALL_TYPE = 24, 14, 11
 """Points of type."""
 LEADING, LETTER = 1.4, 0.65
@@ -111,22 +109,12 @@ def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
 
 
 def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
-    """The figures on a slide: what has many labels only if nothing else is there."""
-    chosen = ([*filter(_is_legible, figures)] or figures[:1])[:MOST_ON_SLIDE]
+    """The figures on a slide, under titles without what all share."""
+    chosen = figures[:MOST_ON_SLIDE]
     if len(chosen) < 2:
         return chosen
     names = short_titles([figure.title for figure in chosen])
     return [replace(figure, title=name) for figure, name in zip(chosen, names, strict=True)]
-
-
-def _is_legible(figure: Figure) -> bool:
-    """Whether its labels can be read next to another figure; a chart omits labels by itself."""
-    if not isinstance(figure, FigureData):
-        return True
-    return all(
-        len(side) <= MOST_LEGIBLE or [*side.values()] == [*map(str, range(len(side)))]
-        for side in print_figure.sides(figure)  # if labels only count, a few are enough
-    )
 
 
 class _Slide:

@@ -1,7 +1,4 @@
-"""The kept views as small pictures in their order, which dragging or Alt and an arrow key changes.
-
-A list to a screen reader: each picture is a button, which keeps the focus when it moves.
-"""
+"""The kept views as a list of small pictures: one is chosen, and moved by dragging or by keys."""
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -16,29 +13,18 @@ HTML = """
 <p class="hint">Drag a picture to its place, or press Alt and an arrow key.</p>
 <div class="spoken" role="status" aria-live="polite"></div>
 """
-_LIST = component(
-    "explorer_kept_list", script("kept_list/kept_list.js"), style("kept_list/kept_list.css"), HTML
-)
+_JS, _CSS = script("kept_list/kept_list.js"), style("kept_list/kept_list.css")
+_LIST = component("explorer_kept_list", _JS, _CSS, HTML)
 
 
 def kept_list(
-    views: Sequence[KeptView],
-    chosen: int,
-    *,
-    is_dark: bool,
-    on_choose: Callable[[int], None],
-    on_move: Callable[[int, int], None],
+    views: Sequence[KeptView], chosen: int, on_choose: Callable[[int, int], None], *, is_dark: bool
 ) -> None:
-    """Draw it; `on_move` is told a place and by how many places its view moves."""
+    """Draw it; `on_choose` is told a place and by how many places its view moves."""
 
-    def moved() -> None:
+    def hand_over() -> None:
         if ends := events.cell(events.event(KEY, "moved"), len(views), len(views)):
-            on_move(ends[0], ends[1] - ends[0])
+            on_choose(ends[0], ends[1] - ends[0])
 
     rows = [[view.id, view.title, b64encode(view.thumbnail).decode()] for view in views]
-    _LIST(
-        key=KEY,
-        data=[rows, chosen, is_dark],
-        on_chosen_change=events.on_place(KEY, "chosen", len(views), on_choose),
-        on_moved_change=moved,
-    )
+    _LIST(key=KEY, data=[rows, chosen, is_dark], on_moved_change=hand_over)

@@ -23,7 +23,7 @@ function drag(item, button, start, drop) {
   button.onlostpointercapture = () => {
     button.onpointermove = button.onlostpointercapture = null;
     setTimeout(() => item.classList.remove("dragged"));  // after the click that ends it
-    drop(from);
+    if (item.classList.contains("dragged")) drop(from);
   };
 }
 
@@ -34,10 +34,8 @@ function made(list, [id, , picture], tell) {
   button.setAttribute("aria-keyshortcuts", "Alt+ArrowUp Alt+ArrowDown");
   button.append(painted(picture, "image/png"), document.createElement("span"));
   item.append(button);
-  const drop = from => placeOf(item) !== from && tell("moved", [from, placeOf(item)]);
-  button.addEventListener("click", () => {
-    if (!item.classList.contains("dragged")) tell("chosen", placeOf(item));
-  });
+  const drop = from => tell([from, placeOf(item)]);
+  button.addEventListener("click", () => item.classList.contains("dragged") || drop(placeOf(item)));
   button.addEventListener("pointerdown", event => event.button || drag(item, button, event, drop));
   button.addEventListener("keydown", event => {
     const from = placeOf(item), to = from + (STEPS[event.key] ?? 0);
@@ -54,9 +52,9 @@ function made(list, [id, , picture], tell) {
 export default function ({data, parentElement, setTriggerValue}) {
   const [views, chosen, isDark] = data, list = parentElement.querySelector(".kept-list");
   const spoken = parentElement.querySelector(".spoken");
-  const tell = (name, value) => {
-    if (name === "moved") spoken.textContent = `Moved to ${value[1] + 1} of ${list.children.length}`;
-    setTriggerValue(name, value);
+  const tell = ([from, to]) => {
+    if (to !== from) spoken.textContent = `Moved to ${to + 1} of ${list.children.length}`;
+    setTriggerValue("moved", [from, to]);
   };
   list.classList.toggle("dark", isDark);
   const old = new Map([...list.children].map(item => [item.dataset.id, item]));

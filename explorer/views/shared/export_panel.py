@@ -1,7 +1,7 @@
 """What leaves a page: a figure, its numbers, its views as one page; a session of kept views."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from urllib.parse import quote, urlsplit
@@ -115,6 +115,7 @@ def file_formats(
     figure: Figure, views: Sequence[PageView]
 ) -> list[tuple[str, str, Callable[[], bytes]]]:
     """For each format its label, the ending of the file, and the function that makes it."""
+    mode = st.context.theme.type
     return [
         ("Figure for print, PNG", "png", partial(as_picture, figure, "png")),
         ("Figure for print, SVG", "svg", partial(as_picture, figure, "svg")),
@@ -122,11 +123,7 @@ def file_formats(
         ("Numbers, CSV", "csv", partial(as_csv, figure)),
         ("Numbers, JSON", "json", partial(as_json, figure)),
         ("Numbers, npz", "npz", partial(as_npz, figure)),
-        (
-            "These views, offline HTML",
-            "html",
-            partial(offline, figure, views, st.context.theme.type),
-        ),
+        ("These views, offline HTML", "html", partial(offline, figure, views, mode)),
     ]
 
 
@@ -156,13 +153,6 @@ ORIGIN_FIELDS = ("model", "training step", "sentence", "second sentence", "run")
 """What tells two views of one page apart."""
 
 
-@dataclass
-class ChosenView:
-    """The kept view whose words are on screen, by its ID; if there is none, the first."""
-
-    id: str = ""
-
-
 @st.dialog("Session", width="large", icon=":material/slideshow:", on_dismiss="rerun")
 def draw_session() -> None:
     kept_session = KEPT.of(owner()) or KeptSession()
@@ -178,18 +168,15 @@ def draw_session() -> None:
         on_change=lambda: KEPT.call(owner(), widget_state.get("kept_name")),
     )
     _draw_files(kept_session)
-    views, reader, choice = kept_session.views, owner(), state_of(ChosenView)
-    at = next((at for at, view in enumerate(views) if view.id == choice.id), 0)
+    views, reader, chosen = kept_session.views, owner(), widget_state.get("kept_chosen")
+    at = next((at for at, view in enumerate(views) if view.id == chosen), 0)
+    widget_state.put("kept_chosen", views[at].id)
 
-    def choose(place: int) -> None:
-        choice.id = views[place].id
-
-    def move(place: int, by: int) -> None:
-        choose(place)
+    def choose(place: int, by: int = 0) -> None:
+        widget_state.put("kept_chosen", views[place].id)
         KEPT.move(reader, views[place].id, by)
 
-    is_dark = st.context.theme.type == "dark"
-    kept_list(views, at, is_dark=is_dark, on_choose=choose, on_move=move)
+    kept_list(views, at, choose, is_dark=st.context.theme.type == "dark")
     _draw_view(at, views[at], len(views))
 
 
@@ -375,7 +362,8 @@ def _title(about: Mapping[str, str]) -> str:
     """The sentence, the title of the page, and the head where the page is of one."""
     reader = session()
     page = reader.pages[reader.page].title if reader.page in reader.pages else "View"
-    if "head" in reader.bar and ROWS[reader.page].part == "attention":
+    row = ROWS.get(reader.page)
+    if row and row.part == "attention" and {"layer", "head"} <= about.keys():
         page = f"{page}: layer {about['layer']}, head {about['head']}"
     text = about.get("sentence") or about.get("run")
     return f"“{first_words(text, TITLE_LINE - len(page))}” · {page}" if text else page
