@@ -86,6 +86,5 @@ def _step(at: int, view: KeptView, base: str) -> str:
 
 
 def _figure(picture: OfflineView | OfflinePicture) -> str:
-    is_half = isinstance(picture, OfflineView) and picture.half
-    width = ' class="half"' if is_half else ""
+    width = ' class="half"' * (isinstance(picture, OfflineView) and picture.half)
     return f"<div{width}>{offline_page.markup(picture)}</div>"

@@ -3,7 +3,6 @@
 import {painted} from "../painted.js";
 
 const STEPS = {ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1};
-const NEAR = 6;  // pixels that a click may shake
 const placeOf = item => [...item.parentNode.children].indexOf(item);
 
 // The others move around it: what moves in the page loses the focus and the pointer.
@@ -12,48 +11,47 @@ function moveTo(item, to) {
   while (placeOf(item) > to) item.after(item.previousElementSibling);
 }
 
-function drag(item, button, start, drop) {
-  const list = item.parentNode, from = placeOf(item);
-  button.setPointerCapture(start.pointerId);
-  button.onpointermove = ({clientX: x, clientY: y}) => {
-    if (Math.hypot(x - start.clientX, y - start.clientY) > NEAR) item.classList.add("dragged");
-    const under = list.getRootNode().elementFromPoint(x, y)?.closest("li");
-    if (item.classList.contains("dragged") && under?.parentNode === list) moveTo(item, placeOf(under));
-  };
-  button.onlostpointercapture = () => {
-    button.onpointermove = button.onlostpointercapture = null;
-    setTimeout(() => item.classList.remove("dragged"));  // after the click that ends it
-    if (item.classList.contains("dragged")) drop(from);
-  };
-}
-
 function made(list, [id, , picture], tell) {
   const item = document.createElement("li"), button = document.createElement("button");
+  let from = 0, isDropped = false;  // a click follows the drop
   item.dataset.id = id;
   button.type = "button";
   button.setAttribute("aria-keyshortcuts", "Alt+ArrowUp Alt+ArrowDown");
   button.append(painted(picture, "image/png"), document.createElement("span"));
   item.append(button);
-  const drop = from => tell([from, placeOf(item)]);
-  button.addEventListener("click", () => item.classList.contains("dragged") || drop(placeOf(item)));
-  button.addEventListener("pointerdown", event => event.button || drag(item, button, event, drop));
+  button.addEventListener("click", () => isDropped || tell(placeOf(item), placeOf(item)));
+  button.addEventListener("pointerdown", event => {
+    if (event.button) return;
+    button.setPointerCapture(event.pointerId);
+    [from, isDropped] = [placeOf(item), false];
+  });
+  button.addEventListener("pointermove", ({clientX, clientY, pointerId}) => {
+    if (!button.hasPointerCapture(pointerId)) return;
+    const under = list.getRootNode().elementFromPoint(clientX, clientY)?.closest("li");
+    if (under?.parentNode === list) moveTo(item, placeOf(under));
+  });
+  button.addEventListener("lostpointercapture", () => {
+    isDropped = placeOf(item) !== from;
+    if (isDropped) tell(from, placeOf(item));
+  });
   button.addEventListener("keydown", event => {
-    const from = placeOf(item), to = from + (STEPS[event.key] ?? 0);
-    if (to === from) return;
+    const at = placeOf(item), to = at + (STEPS[event.key] ?? 0);
+    isDropped = false;
+    if (to === at) return;
     event.preventDefault();  // Alt and the left arrow would leave the page
     event.stopPropagation();
-    if (!event.altKey) return list.children[to]?.firstChild.focus();
-    if (list.children[to]) moveTo(item, to);
-    drop(from);
+    if (!event.altKey || !list.children[to]) return list.children[to]?.firstChild.focus();
+    moveTo(item, to);
+    tell(at, to);
   });
   return item;
 }
 
 export default function ({data, parentElement, setTriggerValue}) {
   const [views, chosen, isDark] = data, list = parentElement.querySelector(".kept-list");
-  const spoken = parentElement.querySelector(".spoken");
-  const tell = ([from, to]) => {
-    if (to !== from) spoken.textContent = `Moved to ${to + 1} of ${list.children.length}`;
+  const tell = (from, to) => {
+    const said = to === from ? "" : `Moved to ${to + 1} of ${list.children.length}`;
+    parentElement.querySelector(".spoken").textContent = said;
     setTriggerValue("moved", [from, to]);
   };
   list.classList.toggle("dark", isDark);
