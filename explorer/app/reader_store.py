@@ -104,10 +104,13 @@ class KeptSessions(KeptByReader[KeptSession]):
                 views.append(view)
             if not limits.KEPT_VIEWS.allows(len(views)):
                 return limits.KEPT_VIEWS.refusal(len(views))
+            title = session.title
+            if title == NEW and not session.views:
+                title = one_line(view.about.get("sentence", NEW))
             size = sum(view.size for view in views)
             if not limits.KEPT_BYTES_OF_READER.allows(size):
                 return limits.KEPT_BYTES_OF_READER.refusal(size)
-            self.put(owner, KeptSession(session.title, tuple(views)))
+            self.put(owner, KeptSession(title, tuple(views)))
         return ""
 
     def call(self, owner: str, title: str) -> None:

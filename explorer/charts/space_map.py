@@ -17,8 +17,9 @@ from explorer.charts.vega_lite import (
     text_line,
 )
 
-SIZE = 540, 400
-"""The pixels within the axes of a small window: labels that fit here fit in every larger one."""
+SIZE, PRINTED_SIZE = (540, 400), (620, 270)
+"""The pixels within the axes of a small window, and in print; labels that fit fit in a larger one.
+"""
 CHARACTER, LINE, MARK = 7.4, 15, 5
 """Pixels: the width and height of a label's character, and half the side of a token's mark."""
 SIDES: dict[str, dict[str, Any]] = {
@@ -31,6 +32,7 @@ BEFORE_LABEL = {"left": 0.0, "center": 0.5, "right": 1.0}
 """The share of a label's width that is to the left of its place."""
 EDGE: Spec = {"x2": {"field": "to_x"}, "y2": {"field": "to_y"}}
 Range = tuple[float, float]
+Size = tuple[int, int]
 Box = tuple[float, float, float, float]
 
 
@@ -63,8 +65,10 @@ class TokenMap:
     chosen: int | None
 
 
-def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) -> tuple[Spec, int]:
-    """The chart on axes of these titles and ranges, and how many labels it leaves out."""
+def token_map(
+    tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range], size: Size = SIZE
+) -> tuple[Spec, int]:
+    """The chart of at least this size, on these axes, and how many labels it leaves out."""
     x, y = (
         quantity(name, title=title, scale=fixed(*ends))
         for name, title, ends in zip("xy", titles, ranges, strict=True)
@@ -74,7 +78,7 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
     chosen = [] if tokens.chosen is None else [ends[tokens.chosen]]
     by_priority = [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
     labelled = [point for point in by_priority if point.is_finite]
-    sides = label_sides(labelled, ranges)
+    sides = label_sides(labelled, ranges, size)
     edges = [
         {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}
         for start in chosen
@@ -125,16 +129,20 @@ def token_map(tokens: TokenMap, titles: Sequence[str], ranges: Sequence[Range]) 
         bold, plain = {**mark, **how, "fontWeight": "bold"}, {**mark, **how, "color": MIDDLE}
         layers += [layer(bold, of_reader, color=hue, **text)] * bool(of_reader)
         layers += [layer(plain, of_others, **text)] * bool(of_others)
-    return chart(*layers), sides.count(None)
+    left_out = sides.count(None)
+    note = f"{left_out} labels that would overlap are left out." * bool(left_out)
+    return chart(*layers, usermeta={"least": size, "note": note}), left_out
 
 
-def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str | None]:
+def label_sides(
+    points: Sequence[MapPoint], ranges: Sequence[Range], size: Size = SIZE
+) -> list[str | None]:
     """The side of each point on which its label overlaps no mark and no label before it.
 
     None where there is no such side; O(n²) in the number of points.
     """
     (first, last), (low, high) = ranges
-    across, up = SIZE[0] / (last - first), SIZE[1] / (high - low)
+    across, up = size[0] / (last - first), size[1] / (high - low)
     marks = [((point.x - first) * across, (high - point.y) * up) for point in points]
     taken: list[Box] = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in marks]
     sides: list[str | None] = []
@@ -144,7 +152,7 @@ def label_sides(points: Sequence[MapPoint], ranges: Sequence[Range]) -> list[str
             left = mark[0] + how["dx"] - BEFORE_LABEL[how["align"]] * width
             middle = mark[1] + how["dy"]
             box = (left, middle - LINE / 2, left + width, middle + LINE / 2)
-            is_inside = min(box) >= 0 and box[2] <= SIZE[0] and box[3] <= SIZE[1]
+            is_inside = min(box) >= 0 and box[2] <= size[0] and box[3] <= size[1]
             if is_inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 sides.append(side)

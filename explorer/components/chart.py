@@ -27,10 +27,13 @@ def chart(
     table: Table | None = None,
     height: int | str | None = None,
     width: Literal["stretch", "content"] = "stretch",
+    printed: Spec | None = None,
     on_pick: Callable[[Mapping[str, Any]], None] | None = None,
     chosen: object = "",
 ) -> None:
     """Draw a chart that holds its rows, or one without rows together with their `table`.
+
+    In print it is the chart `printed`, if that differs.
 
     With `on_pick` a click in the chart's only selection is told, as its fields by name; a browser
     may send anything. What is `chosen` is a part of the widget's key: the browser tells a click on
@@ -45,7 +48,7 @@ def chart(
         if table_with_rows:
             every = zip(*table_with_rows.values(), strict=True)
             data = {"data": {"values": [dict(zip(columns, row, strict=True)) for row in every]}}
-        return [TableData(columns, title, spec={**spec, **size, **data})]
+        return [TableData(columns, title, spec={**(printed or spec), **size, **data})]
 
     state_of(PageViews).drawn[key] = PageView(figures)
     how: dict[str, Any] = {"alt": figure_text(title, columns, spec), **size}
@@ -67,12 +70,14 @@ def hand_over(name: str, on_pick: Callable[[Mapping[str, Any]], None]) -> None:
             on_pick(marks[-1])
 
 
-def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
+def plotly_chart(
+    figure: go.Figure, *, key: str, title: str, table: Table, spec: Spec | None = None
+) -> None:
     """Draw a plotly chart as large as the window allows.
 
-    Its `table` is exported; a picture would lose the page's theme.
+    Its `table` is exported, and for print the chart `spec`, on two axes.
     """
-    state_of(PageViews).drawn[key] = PageView(lambda: [TableData(table, title)])
+    state_of(PageViews).drawn[key] = PageView(lambda: [TableData(table, title, spec=spec)])
     alt = figure_text(title, table)
     with chart_stage(key):
         st.plotly_chart(figure, key=key, config=PLOTLY_CONFIG, alt=alt, height="stretch")

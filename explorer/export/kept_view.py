@@ -17,8 +17,6 @@ ADDRESS_TOO_LONG = (
     f"The address of this view has more than {LONGEST_VIEW_ADDRESS:,} characters, the most that "
     "are kept: shorten its text."
 )
-MOST_KEPT_FIGURES = 6
-"""Figures of one view on its slide."""
 OF_A_CELL, OF_A_LETTER = 60, 4
 """About the bytes that Python needs for a cell of a table, and for a letter of a chart as text."""
 
@@ -27,8 +25,7 @@ OF_A_CELL, OF_A_LETTER = 60, 4
 class KeptView:
     """One view of a session; without `pictures` only its words and address are left.
 
-    `about` has the origin of the numbers: the model, the sentence. `figures` are for its slide;
-    the view had `had` figures in all.
+    `about` has the origin of the numbers: the model, the sentence. `figures` are for its slide.
     """
 
     title: str
@@ -37,7 +34,7 @@ class KeptView:
     about: Mapping[str, str] = field(default_factory=dict)
     pictures: Sequence[OfflineView | OfflinePicture] = ()
     figures: Sequence[Figure] = ()
-    had: int = 0
+    thumbnail: bytes = b""
     id: str = field(default_factory=lambda: token_hex(8))
 
     @property
@@ -54,7 +51,7 @@ class KeptView:
             for part in self.pictures
         )
         words = sum(map(getsizeof, (self.title, self.address, self.note, *self.about.values())))
-        return pictures + words + sum(map(_bytes_of, self.figures))
+        return pictures + words + len(self.thumbnail) + sum(map(_bytes_of, self.figures))
 
     @cached_property
     def file_size(self) -> int:

@@ -12,6 +12,12 @@ from pathlib import Path
 from explorer.charts import theme
 from explorer.charts.figure_data import WINDOW, OfflinePicture, OfflineView
 
+PICTURES = {
+    "light": "--picture: none; --blend: normal;",
+    "dark": "--picture: invert(1) hue-rotate(180deg); --blend: screen;",
+}
+"""Charts are drawn on white: the dark page inverts their lightness and keeps their hues."""
+
 OFFLINE_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
 )
@@ -22,13 +28,16 @@ START = 'for (const host of document.querySelectorAll(".host")) draw(host);\n'
 
 
 def offline_html(
-    title: str, about: Mapping[str, str], views: Sequence[OfflineView | OfflinePicture]
+    title: str,
+    about: Mapping[str, str],
+    views: Sequence[OfflineView | OfflinePicture],
+    mode: str | None = None,
 ) -> bytes:
-    """The views, one under another; the size of the page is that of their data."""
+    """The views, one under another, light or dark; the size of the page is that of their data."""
     body = f"""<h1>{html.escape(title)}</h1>
 {origin(about)}
 {"".join(map(markup, views))}"""
-    return document(title, colours() + STYLE, views, body, START)
+    return document(title, colours(mode) + STYLE, views, body, START)
 
 
 def document(
@@ -107,25 +116,20 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .host { margin-bottom: 24px; }
 figure { margin: 0 0 24px; }
 figcaption { font-size: 13px; margin-bottom: 8px; }
-figure img { background: #fff; max-width: 100%; }
+figure img { filter: var(--picture); max-width: 100%; mix-blend-mode: var(--blend); }
 """
 
 
-FONTS = "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospace; "
-
-
-def colours() -> str:
-    """The theme's colours for the views, light or dark as the system is."""
-    return (
-        f":root {{ color-scheme: light dark; {FONTS}{colours_of(theme.LIGHT)}}}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {colours_of(theme.DARK)}}} }}\n"
-    )
-
-
-def colours_of(palette: theme.Palette) -> str:
-    return (
+def colours(mode: str | None) -> str:
+    """The colours of the app, "light", "dark" or as the system is; `data-theme` replaces them."""
+    styles = {
+        name: f"{{ color-scheme: {name}; {PICTURES[name]} --muted: {palette.muted}; "
         f"--st-background-color: {palette.background}; --st-text-color: {palette.text}; "
-        f"--st-border-color: {palette.border}; "
+        f"--st-border-color: {palette.border}; --st-primary-color: {palette.series[0]}; "
         f"--st-secondary-background-color: {palette.surface}; "
-        f"--st-primary-color: {palette.series[0]}; "
-    )
+        "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospace; }"
+        for name, palette in theme.PALETTES.items()
+    }
+    rules = [f":root {styles[mode or 'light']}"]
+    rules += [f"@media (prefers-color-scheme: dark) {{ :root {styles['dark']} }}"] * (not mode)
+    return "\n".join([*rules, *(f":root[data-theme={name}] {styles[name]}" for name in styles)])

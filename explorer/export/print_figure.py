@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PAGE_WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
+Size = tuple[int, int]
 CHART_SIZE, DOTS_PER_PIXEL = (600, 260), 3
 """Pixels of the plot of a chart without a size of its own, and those of a PNG."""
 MOST_PRINTED_LABELS = 48
@@ -44,8 +45,8 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(data: FigureData | TableData, kind: str) -> bytes:
-    """The figure as a file of this kind: "png", "svg" or "pdf".
+def as_picture(data: FigureData | TableData, kind: str, fine: float = 1.0) -> bytes:
+    """The figure as a file of this kind: "png", of this share of the resolution, "svg" or "pdf".
 
     A matrix has queries down, keys across; masked cells are hatched, and what is not a number is
     grey. In an SVG its cells are one picture with a pixel each, and texts stay texts where most
@@ -53,13 +54,13 @@ def as_picture(data: FigureData | TableData, kind: str) -> bytes:
     letters that it uses.
     """
     if isinstance(data, TableData) and data.spec is not None:
-        return chart_as_picture(data.title, data.spec, kind)
+        return chart_as_picture(data.title, data.spec, kind, fine=fine)
     file = io.BytesIO()
     with printing(texts_of(data)) as more:
         figure = draw(data, more, PAGE_WIDTH)
         # Without a date, so that the same picture gives the same file.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH * fine, metadata=metadata)
     return file.getvalue()
 
 
@@ -74,9 +75,9 @@ def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "
 
 
 def chart_as_picture(
-    title: str, chart: Mapping[str, Any], kind: str, size: tuple[int, int] = CHART_SIZE
+    title: str, chart: Mapping[str, Any], kind: str, size: Size = CHART_SIZE, fine: float = 1.0
 ) -> bytes:
-    """The chart as a file; its plot has this `size` in pixels unless it has its own."""
+    """The chart as a file; its plot has its own size or this one, or as much as its labels need."""
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
 
     for folder in font_folders():
@@ -87,21 +88,27 @@ def chart_as_picture(
     if kind == "pdf":
         spec["background"] = "transparent"
         return bytes(vl_convert.vegalite_to_pdf(spec, allowed_base_urls=[]))
-    return bytes(vl_convert.vegalite_to_png(spec, scale=DOTS_PER_PIXEL, allowed_base_urls=[]))
+    scale = DOTS_PER_PIXEL * fine
+    return bytes(vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[]))
 
 
-def _with_page_style(title: str, chart: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+def _with_page_style(title: str, chart: Mapping[str, Any], size: Size) -> dict[str, Any]:
     """The chart with the size, title and colours that it has on the page."""
-    width, height = size
+    hints = chart.get("usermeta", {})
+    least = hints.get("least", size)
+    larger = max(1, least[0] / size[0], least[1] / size[1])
+    width, height = (round(side * larger) for side in size)
     spec = {"width": width, "height": height, **chart, "background": LIGHT.background}
     config = {
         "font": "sans-serif",
         "title": {"anchor": "start", "fontSize": 13, "fontWeight": "normal"},
         "axisBand": {"labelOverlap": True},
+        "axisX": {"labelSeparation": 12},
         "range": {"category": list(LIGHT.series)},
         "mark": {"color": LIGHT.series[0]},
     }
-    return {**spec, "title": title, "config": {**config, **spec.get("config", {})}}
+    titles = {"text": title, "subtitle": hints.get("note", "")}
+    return {**spec, "title": titles, "config": {**config, **spec.get("config", {})}}
 
 
 @contextmanager

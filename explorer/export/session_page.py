@@ -8,19 +8,13 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.charts import theme
 from explorer.charts.figure_data import OfflinePicture, OfflineView
 from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
 from explorer.system.limits import SESSION_FILE_BYTES
 
-HERE = Path(__file__).parent
-PICTURES = {
-    "light": "--session-picture: none; --session-blend: normal;",
-    "dark": "--session-picture: invert(1) hue-rotate(180deg); --session-blend: screen;",
-}
-"""Charts are drawn on white: the dark page inverts their lightness and keeps their hues."""
-GONE = "The picture of this view is not kept any more: open it in the app to draw it."
+STYLE, SCRIPT = (Path(__file__).with_suffix(kind).read_text("utf-8") for kind in (".css", ".js"))
+GONE = "This view has no picture."
 KEYS = (
     "<kbd>Space</kbd> and <kbd>→</kbd> go on, <kbd>←</kbd> goes back, <kbd>Home</kbd> and "
     "<kbd>End</kbd> go to the ends, <kbd>↓</kbd> and <kbd>↑</kbd> to what is below and above; "
@@ -30,8 +24,10 @@ KEYS = (
 )
 
 
-def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes:
-    """The session; its links begin with `base`, the address of the app that drew it."""
+def session_html(
+    title: str, views: Sequence[KeptView], base: str = "", mode: str | None = None
+) -> bytes:
+    """The session, light or dark; its links begin with `base`, the address of the app."""
     pictures = [picture for view in views for picture in view.pictures]
     steps = "".join(_step(at, view, base) for at, view in enumerate(views))
     links = "".join(
@@ -49,8 +45,7 @@ def session_html(title: str, views: Sequence[KeptView], base: str = "") -> bytes
 <button id="theme">Light or dark</button><button id="full">Full screen</button>
 </nav>
 <dialog aria-label="Steps"><ol>{links}</ol><p>{KEYS}</p></dialog>"""
-    style = _colours() + _read("session_page.css")
-    return offline_page.document(title, style, pictures, body, _read("session_page.js"))
+    return offline_page.document(title, offline_page.colours(mode) + STYLE, pictures, body, SCRIPT)
 
 
 def size_of(views: Sequence[KeptView]) -> int:
@@ -91,24 +86,5 @@ def _step(at: int, view: KeptView, base: str) -> str:
 
 
 def _figure(picture: OfflineView | OfflinePicture) -> str:
-    is_half = isinstance(picture, OfflineView) and picture.half
-    width = ' class="half"' if is_half else ""
+    width = ' class="half"' * (isinstance(picture, OfflineView) and picture.half)
     return f"<div{width}>{offline_page.markup(picture)}</div>"
-
-
-def _colours() -> str:
-    """The colours of the app, light or dark as the system is or as the reader chose with D."""
-    light, dark = (
-        f"color-scheme: {mode}; --session-muted: {palette.muted}; {PICTURES[mode]} "
-        f"{offline_page.colours_of(palette)}"
-        for mode, palette in theme.PALETTES.items()
-    )
-    return (
-        f":root {{ {offline_page.FONTS}{light}}}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark}}} }}\n"
-        f":root[data-theme=dark] {{ {dark}}}\n"
-    )
-
-
-def _read(name: str) -> str:
-    return (HERE / name).read_text("utf-8")

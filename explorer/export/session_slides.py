@@ -14,7 +14,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
-from explorer.charts.figure_data import Figure, FigureData, TableData, is_table, short_titles
+from explorer.charts.figure_data import Figure, FigureData, TableData, short_titles
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.kept_view import KeptView
@@ -30,9 +30,7 @@ SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 960, 540, 40
 """Points, of 72 an inch: a slide of 13.3 by 7.5 inches."""
 MOST_ON_SLIDE = 3
 """Figures on one slide; with more of them the last row could not read anything."""
-MOST_LEGIBLE = 26
-"""Labels along a side of a matrix that shares its slide."""
-TITLE_TYPE, WORDS_TYPE, SMALL_TYPE = 28, 14, 11
+TITLE_TYPE, WORDS_TYPE, SMALL_TYPE = 24, 14, 11
 """Points of type."""
 LEADING, LETTER = 1.4, 0.65
 """Relative to the size of type: a line's height, and the width of a letter that the font lacks."""
@@ -111,24 +109,12 @@ def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
 
 
 def main_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
-    """The figures on a slide: matrices and charts, and tables only where there is nothing else."""
-    pictures = [figure for figure in figures if not is_table(figure)]
-    legible = [figure for figure in pictures if _is_legible(figure)]
-    chosen = (legible or pictures or figures)[:MOST_ON_SLIDE]
+    """The figures on a slide, under titles without what all share."""
+    chosen = figures[:MOST_ON_SLIDE]
     if len(chosen) < 2:
         return chosen
     names = short_titles([figure.title for figure in chosen])
     return [replace(figure, title=name) for figure, name in zip(chosen, names, strict=True)]
-
-
-def _is_legible(figure: Figure) -> bool:
-    """Whether its labels can be read next to another figure; a chart omits labels by itself."""
-    if not isinstance(figure, FigureData):
-        return True
-    return all(
-        len(side) <= MOST_LEGIBLE or [*side.values()] == [*map(str, range(len(side)))]
-        for side in print_figure.sides(figure)  # if labels only count, a few are enough
-    )
 
 
 class _Slide:
@@ -137,10 +123,10 @@ class _Slide:
     def __init__(self, title: str, view: KeptView, place: str, base: str) -> None:
         self.session, self.place = title, place
         self.link = base + view.address if base else None
-        about = " · ".join(f"{name} {text}" for name, text in view.about.items())
+        origin = view.about.items()
+        is_said = {name for name, text in origin if name == "sentence" and text in view.title}
+        about = " · ".join(f"{name} {text}" for name, text in origin if name not in is_said)
         self.figures = main_figures(view.figures)
-        count, drawn = max(view.had, len(view.figures)), len(self.figures)
-        more = f"This slide shows {drawn} of {count} figures." if drawn < count else ""
         caption = view.note if view.is_drawn else GONE
         self.head = [
             (line, size, colour, above if at == 0 else 0)
@@ -150,7 +136,7 @@ class _Slide:
             )
             for at, line in enumerate(_lines(text, size, 2))
         ]
-        self.caption = _lines(caption, WORDS_TYPE, 2 if more else 3) + [more] * bool(more)
+        self.caption = _lines(caption, WORDS_TYPE, 3)
         self.texts = title, view.title, about, caption
         head_height = sum(size * LEADING + above for _, size, _, above in self.head)
         top = SLIDE_HEIGHT - MARGIN - head_height - GAP

@@ -37,12 +37,18 @@ def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_p
     keep(kept, f"/query_key?pair_view=Products&model=translation&text={TEXT}", 2)
     window = kept.page.get_by_role("dialog")
     kept.until_run(kept.widget("kept_session").get_by_role("button").click)
+    small = window.get_by_role("listitem").get_by_role("button")
+    kept.until_run(small.last.click)
     title = window.get_by_role("textbox", name="View 2")
     title.fill(HARMFUL)
     kept.until_run(lambda: title.press("Enter"))
-    kept.until_run(window.get_by_role("button", name="Up").last.click)
+    kept.until_run(lambda: small.last.press("Alt+ArrowUp"))
     expect(window.get_by_role("textbox", name="View 1")).to_have_value(HARMFUL)
-    area = window.get_by_role("textbox", name="Notes").first
+    expect(small.first).to_be_focused()
+    kept.until_run(lambda: small.first.drag_to(small.last))
+    kept.until_run(lambda: small.last.drag_to(small.first))
+    expect(small.first).to_have_text(f"1 · {HARMFUL}")
+    area = window.get_by_role("textbox", name="Notes")
     for note in ("Said at first.", "And said then."):
         area.fill(note)
         assert f">{note}</p>" in saved(kept, "html", tmp_path).read_text("utf-8")
@@ -55,7 +61,7 @@ def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_p
     assert HARMFUL in slides.pages[0].extract_text()
 
     window.get_by_role("button", name="Open as a talk").click()
-    kept.asks(lesson="kept-session", lesson_step="1", present="true")
+    kept.asks(lesson="the-black-cat", lesson_step="1", present="true")
     expect(kept.widget("lesson_panel")).to_contain_text(HARMFUL)
     said = "model Translation · sentence the black cat · attention Cross · layer 0 · head 1"
     kept.page.keyboard.press("Space")

@@ -54,7 +54,7 @@ def session() -> list[KeptView]:
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Visitor]:
     """The page, opened from disk in a browser whose network is cut."""
     path = tmp_path / "kept.html"
-    path.write_bytes(session_html(f"My talk {HARMFUL}", session(), "http://app.example"))
+    path.write_bytes(session_html(f"My talk {HARMFUL}", session(), "http://app.example", "dark"))
     visitor = Visitor(browser, "file://", height=720)
     visitor.context.set_offline(True)
     visitor.page.goto(path.as_uri())
@@ -72,7 +72,7 @@ def step(visitor: Visitor, number: int) -> Locator:
     return shown
 
 
-def test_keys_and_addresses_open_its_steps_in_light_and_dark(opened: Visitor) -> None:
+def test_keys_and_addresses_open_its_steps_in_dark_and_light(opened: Visitor) -> None:
     keys = opened.page.keyboard
     expect(step(opened, 1).locator(".matrix[data-painted]")).to_be_visible()
     pressed = "Space ArrowRight PageDown Space ArrowLeft Home End PageUp".split()
@@ -87,12 +87,12 @@ def test_keys_and_addresses_open_its_steps_in_light_and_dark(opened: Visitor) ->
     opened.page.reload()
     expect(step(opened, 3).get_by_role("heading")).to_have_text("Third")
     keys.press("End")
-    expect(step(opened, 4)).to_contain_text("open it in the app to draw it")
+    expect(step(opened, 4)).to_contain_text("This view has no picture.")
     ground = "getComputedStyle(document.body).backgroundColor"
-    assert opened.page.evaluate(ground) == "rgb(253, 253, 252)"
+    assert opened.page.evaluate(ground) == "rgb(17, 19, 23)", "as the app was"
     keys.press("d")
     step(opened, 4)
-    assert opened.page.evaluate(ground) == "rgb(17, 19, 23)"
+    assert opened.page.evaluate(ground) == "rgb(253, 253, 252)"
 
 
 def test_what_is_under_the_edge_is_told(opened: Visitor) -> None:

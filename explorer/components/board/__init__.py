@@ -78,6 +78,7 @@ def board(
     seen: int = -1,
     on_pick: Callable[[int], None] | None = None,
     on_pick_column: Callable[[int], None] | None = None,
+    half: bool = False,
     drags: str = "",
     carried: int = 0,
     on_drop: Callable[[int, int, int], None] | None = None,
@@ -114,7 +115,10 @@ def board(
         return f"{cell.text}{share}" if cell.number is None else three(cell.number)
 
     def figures() -> list[Figure]:
-        table = {corner: texts([row.name for row in rows])}
+        names = zip(rows, texts([row.name for row in rows]), strict=True)
+        table = {corner: [text if row.is_token else str(row.name) for row, text in names]}
+        if any(row.mark for row in rows):
+            table["mark"] = [row.mark for row in rows]
         for place, named in enumerate(columns):
             table[named.name] = [written(row.cells[place]) for row in rows]
         return [TableData(table, title)]
@@ -144,6 +148,7 @@ def board(
     _VIEW(
         figures=figures,
         title=title,
+        half=half,
         key=key,
         data=wire.pack(header),
         on_picked_change=events.on_place(key, "picked", len(rows), hand_over),

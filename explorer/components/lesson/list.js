@@ -1,18 +1,7 @@
 // Every lesson with what this browser keeps of it: where one stopped, and what is done.
 
+import {painted} from "../painted.js";
 import {progress, go, made, STORE} from "./progress.js";
-
-// A canvas: the page's security policy loads no image from data.
-function painted(base64) {
-  const canvas = made("canvas", "picture");
-  canvas.setAttribute("aria-hidden", "true");
-  const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
-  createImageBitmap(new Blob([bytes], {type: "image/webp"})).then(image => {
-    Object.assign(canvas, {width: image.width, height: image.height});
-    canvas.getContext("2d").drawImage(image, 0, 0);
-  });
-  return canvas;
-}
 
 function row(lesson, kept) {
   const done = (kept?.done ?? []).filter(at => at >= 1 && at <= lesson.steps.length).length;
@@ -33,7 +22,7 @@ function row(lesson, kept) {
     event.preventDefault();
     go(link.href);
   });
-  if (lesson.picture) item.append(painted(lesson.picture));
+  if (lesson.picture) item.append(painted(lesson.picture, "image/webp"));
   item.append(words, state, link);
   return item;
 }

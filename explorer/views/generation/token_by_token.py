@@ -274,6 +274,7 @@ def draw_sampling_stages(
         idle=says,
         sentence="{row} · {column}: {value}",
         pick="Force {row} as the next token",
+        half=True,
         on_pick=force,
     )
 

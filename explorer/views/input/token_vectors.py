@@ -35,7 +35,7 @@ from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
-from explorer.charts.space_map import MapPoint, TokenMap, token_map
+from explorer.charts.space_map import PRINTED_SIZE, MapPoint, TokenMap, token_map
 from explorer.charts.space_scatter import MovingTokens, axis_ranges, moving_scatter
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, chart, plotly_chart
@@ -219,6 +219,11 @@ def draw_moving_tokens(
         f"PC{n + 1}, {percent(share)} of the variance" for n, share in enumerate(space.axes.shares)
     ]
     title = f"{context.called} · {choice.axes}, {choice.stack}"
+    chosen = choice.places.index(place) if place in choice.places else None
+    steps = STEPS_DRAWN[choice.axes]
+    tokens = map_of(space, steps, names, labels, chosen)
+    x_and_y = axis_ranges(space.places[steps].flatten(0, 1), space.around)[:2]
+    printed, _ = token_map(tokens, titles[:2], x_and_y, PRINTED_SIZE)
     left_out = 0
     if in_3d:
         plotly_chart(
@@ -228,14 +233,11 @@ def draw_moving_tokens(
             key="embedding_points",
             title=title,
             table=table_of(space, choice, names, labels),
+            spec=printed,
         )
     else:
-        chosen = choice.places.index(place) if place in choice.places else None
-        steps = STEPS_DRAWN[choice.axes]
-        tokens = map_of(space, steps, names, labels, chosen)
-        x_and_y = axis_ranges(space.places[steps].flatten(0, 1), space.around)[:2]
         spec, left_out = token_map(tokens, titles[:2], x_and_y)
-        chart(spec, key="embedding_map", title=title, height=WINDOW)
+        chart(spec, key="embedding_map", title=title, height=WINDOW, printed=printed)
     st.caption(caption_of(space, choice, in_3d=in_3d, left_out=left_out))
     if place in choice.places:
         name = literal(named_at(choice.tokens, place))

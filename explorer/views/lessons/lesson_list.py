@@ -12,9 +12,10 @@ from explorer.app.reader_store import OWN_LESSONS, BeginLesson
 from explorer.app.session import state_of
 from explorer.app.streamlit_patches import Upload
 from explorer.components.lesson import lesson_list
+from explorer.export.session_lesson import lesson_name
 from explorer.lessons.lesson import Lesson
 from explorer.lessons.lesson_catalog import PICTURES
-from explorer.lessons.lesson_file import LessonError, lesson_from
+from explorer.lessons.lesson_file import SUFFIX, LessonError, lesson_from
 from explorer.views.lessons.panel import address_at, lessons_of_reader
 from explorer.views.shared import widgets
 
@@ -52,7 +53,8 @@ def _take() -> None:
     if not isinstance(file, Upload):  # the reader removed it, or it does not exist
         return
     try:
-        lesson = lesson_from(file.getvalue(), file.name, address_parameters.of_pages())
+        name = f"{lesson_name(file.name.removesuffix(SUFFIX))}{SUFFIX}"
+        lesson = lesson_from(file.getvalue(), name, address_parameters.of_pages())
     except LessonError as error:
         keep_note("lesson", str(error), until=file.file_id)
         return

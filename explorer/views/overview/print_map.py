@@ -17,7 +17,7 @@ STREAM, ATTENTION, MLP = "residual stream", "attention", "feed-forward"
 COLOURS = dict(zip((STREAM, ATTENTION, MLP), LIGHT.series, strict=False))
 LEAST_COLUMN, MOST_COLUMN, WIDTH, APART = 17, 90, 640, 40
 """Pixels of a column, of all columns where they fit, and between two stacks."""
-LEAST_LAYER, MOST_LAYER, HEIGHT, ABOVE = 18, 64, 400, 22
+LEAST_LAYER, MOST_LAYER, HEIGHT, ABOVE = 18, 150, 300, 22
 AT = {"self_attn": 0.26, "cross_attn": 0.5, "mlp": 0.74}
 """Where a part stands in its layer, from below."""
 SQUARE = 11

@@ -14,6 +14,7 @@ from explorer.app.choice import TRAINED
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext, current_context, parts_of
 from explorer.app.controls import popover
+from explorer.app.page_table import ROWS
 from explorer.app.reader import network, owner
 from explorer.app.reader_store import KEPT, OWN_LESSONS, BeginLesson, KeptSession
 from explorer.app.session import session, state_of
@@ -31,10 +32,11 @@ from explorer.charts.figure_data import (
     short_titles,
 )
 from explorer.components import mounting, tools
+from explorer.components.kept_list import kept_list
 from explorer.components.mounting import PageView, drawn_views
 from explorer.components.tools import hand_over, remembered
 from explorer.export import session_page
-from explorer.export.kept_view import MOST_KEPT_FIGURES, KeptView, one_line
+from explorer.export.kept_view import KeptView, one_line
 from explorer.export.offline_page import offline_html
 from explorer.export.print_figure import as_picture
 from explorer.export.session_lesson import lesson_name, session_toml
@@ -42,9 +44,12 @@ from explorer.export.session_slides import session_pdf
 from explorer.lessons.lesson import address_of
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.system.limits import MB
-from explorer.text.visible_text import literal, literal_sentence
+from explorer.text.visible_text import first_words, literal, literal_sentence
 
 Make = Callable[[], Sequence[Figure]]
+THUMBNAIL, TITLE_LINE = 0.12, 60
+"""The resolution of a small picture, of one for print; letters of a title on one line of a slide.
+"""
 
 
 def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = None) -> None:
@@ -109,6 +114,7 @@ def file_formats(
     figure: Figure, views: Sequence[PageView]
 ) -> list[tuple[str, str, Callable[[], bytes]]]:
     """For each format its label, the ending of the file, and the function that makes it."""
+    mode = st.context.theme.type
     return [
         ("Figure for print, PNG", "png", partial(as_picture, figure, "png")),
         ("Figure for print, SVG", "svg", partial(as_picture, figure, "svg")),
@@ -116,14 +122,14 @@ def file_formats(
         ("Numbers, CSV", "csv", partial(as_csv, figure)),
         ("Numbers, JSON", "json", partial(as_json, figure)),
         ("Numbers, npz", "npz", partial(as_npz, figure)),
-        ("These views, offline HTML", "html", partial(offline, figure, views)),
+        ("These views, offline HTML", "html", partial(offline, figure, views, mode)),
     ]
 
 
-def offline(figure: Figure, views: Sequence[PageView]) -> bytes:
+def offline(figure: Figure, views: Sequence[PageView], mode: str | None) -> bytes:
     """Everything that the page draws: interactive views, and charts as pictures."""
     pictures = chain.from_iterable(_pictures(view, view.figures) for view in views)
-    return offline_html(figure.title, figure.about, [*pictures])
+    return offline_html(figure.title, figure.about, [*pictures], mode)
 
 
 def _pictures(view: PageView, figures: Make) -> list[OfflineView | OfflinePicture]:
@@ -161,8 +167,16 @@ def draw_session() -> None:
         on_change=lambda: KEPT.call(owner(), widget_state.get("kept_name")),
     )
     _draw_files(kept_session)
-    for at, view in enumerate(kept_session.views):
-        _draw_view(at, view, len(kept_session.views))
+    views, reader, chosen = kept_session.views, owner(), widget_state.get("kept_chosen")
+    at = next((at for at, view in enumerate(views) if view.id == chosen), 0)
+    widget_state.put("kept_chosen", views[at].id)
+
+    def choose(place: int, by: int = 0) -> None:
+        widget_state.put("kept_chosen", views[place].id)
+        KEPT.move(reader, views[place].id, by)
+
+    kept_list(views, at, choose, is_dark=st.context.theme.type == "dark")
+    _draw_view(at, views[at], len(views))
 
 
 def _draw_view(at: int, view: KeptView, count: int) -> None:
@@ -176,8 +190,8 @@ def _draw_view(at: int, view: KeptView, count: int) -> None:
                 on_change=lambda: KEPT.rename(reader, view.id, title=widget_state.get(title)),
             )
             for label, icon, act, disabled in (
-                ("Up", "arrow_upward", partial(KEPT.move, by=-1), at == 0),
-                ("Down", "arrow_downward", partial(KEPT.move, by=1), at == count - 1),
+                ("Earlier", "arrow_back", partial(KEPT.move, by=-1), at == 0),
+                ("Later", "arrow_forward", partial(KEPT.move, by=1), at == count - 1),
                 ("Remove", "delete", KEPT.remove, False),
             ):
                 st.button(
@@ -215,7 +229,7 @@ def _draw_files(kept_session: KeptSession) -> None:
     title, views, base = kept_session.title, kept_session.views, _base()
     elsewhere = partial(turn_elsewhere, network(), owner())
     files: dict[str, Callable[[], bytes]] = {
-        "html": partial(session_page.session_html, title, views, base),
+        "html": partial(session_page.session_html, title, views, base, st.context.theme.type),
         "pdf": partial(session_pdf, title, views, base, elsewhere),
         "toml": partial(session_toml, title, views),
     }
@@ -241,8 +255,7 @@ def _draw_files(kept_session: KeptSession) -> None:
             _open_as_talk(kept_session)
     if ending:
         with st.spinner("Making the file …"):
-            name = lesson_name(title) if ending == "toml" else file_name(title)
-            hand_over(f"{name}.{ending}", files[ending]())
+            hand_over(f"{file_name(title)}.{ending}", files[ending]())
 
 
 def _open_as_talk(kept_session: KeptSession) -> None:
@@ -305,13 +318,24 @@ def kept_view(
     The page's own figures come first, on a slide and on a page.
     """
     pictures: list[OfflineView | OfflinePicture] = []
-    figures: dict[str, list[Figure]] = {key: [] for key in own}
+    figures: dict[str, list[Figure]] = {}
     for key in sorted(views, key=lambda key: key not in own):
         figures[key] = [_own_copy(figure) for figure in own.get(key, views[key].figures)()]
         pictures += _pictures(views[key], partial(figures.__getitem__, key))
-    origin, every = {k: text for k, text in about.items() if text}, [*chain(*figures.values())]
-    kept = every[:MOST_KEPT_FIGURES]
-    return KeptView(one_line(title), address, "", origin, pictures, kept, had=len(every))
+    origin = {name: text for name, text in about.items() if text}
+    kept = [*chain(*map(figures.__getitem__, [*own] or _main_views(views, figures)))]
+    small = as_picture(sorted(kept, key=is_table)[0], "png", THUMBNAIL) if kept else b""
+    return KeptView(one_line(title), address, "", origin, pictures, kept, small)
+
+
+def _main_views(
+    views: Mapping[str, PageView], figures: Mapping[str, Sequence[Figure]]
+) -> list[str]:
+    """The first view that is no table, with what stands beside it."""
+    halves = [key for key, view in views.items() if view.offline and view.offline.half]
+    drawn = [key for key, some in figures.items() if not all(map(is_table, some))]
+    main = drawn[:1] or [*figures][:1]
+    return halves[:2] if halves and main[0] in halves[:2] else main
 
 
 def _own_copy(figure: Figure) -> Figure:
@@ -334,11 +358,14 @@ def _keep(about: Mapping[str, str], own: Mapping[str, Make]) -> None:
 
 
 def _title(about: Mapping[str, str]) -> str:
-    """The title of the page, and the head that is chosen on it."""
+    """The sentence, the title of the page, and the head where the page is of one."""
     reader = session()
     page = reader.pages[reader.page].title if reader.page in reader.pages else "View"
-    is_head = "head" in reader.bar and {"layer", "head"} <= about.keys()
-    return f"{page}: layer {about['layer']}, head {about['head']}" if is_head else page
+    row = ROWS.get(reader.page)
+    if row and row.part == "attention" and {"layer", "head"} <= about.keys():
+        page = f"{page}: layer {about['layer']}, head {about['head']}"
+    text = about.get("sentence") or about.get("run")
+    return f"“{first_words(text, TITLE_LINE - len(page))}” · {page}" if text else page
 
 
 def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
