@@ -25,11 +25,19 @@ export function steppers() {
   return [...globalThis.explorerSteppers ?? [], ...rows].filter(one => isShown(one.root));
 }
 
+// What is stepped is in sight: a figure, or the one that a player steps; one that is stays in place.
+function bringIntoSight(root) {
+  const figure = root.matches(".player") && document.querySelector("[class*=st-key-stage-]") || root;
+  const {top, bottom, height} = figure.getBoundingClientRect();
+  const seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
+  if (seen < 0.9 * Math.min(height, innerHeight)) figure.scrollIntoView({block: "nearest", behavior: "instant"});
+}
+
 // `grows`: also beyond the last step, where the page can make one more.
 function stepOnPage(by, grows) {
   const found = steppers().find(one => one.can(by, grows));
   if (!found) return false;
-  found.root.scrollIntoView({block: "nearest", behavior: "instant"});
+  bringIntoSight(found.root);
   found.step(by);
   return true;
 }

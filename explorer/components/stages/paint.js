@@ -17,7 +17,7 @@ const LETTERS = 26, LEAST_LETTERS = 14;
 export function arrange(state) {
   const {panels, stage, root} = state, first = panels[0], [n, m] = first.size;
   fit(root.querySelector(".equation"), root.clientWidth);
-  state.band = 14 + Math.min(HIGHEST_LABEL, widestOf(state, first, state.data.columns));
+  state.band = 14 + Math.min(HIGHEST_LABEL, heightOf(state) / 5, widestOf(state, first, state.data.columns));
   const room = (stage.clientWidth - margin(state, first) - 3 * GAP) / 4 - 3;
   const line = stage.querySelector(".line0"), high = heightOf(state) - AROUND;
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
@@ -40,7 +40,7 @@ export function arrange(state) {
 
 function fit(equation, width) {
   equation.style.fontSize = "";
-  const letters = Math.floor(LETTERS * width / Math.max(width, equation.scrollWidth));
+  const letters = Math.floor(LETTERS * equation.clientHeight / 64 * width / Math.max(width, equation.scrollWidth));
   equation.style.fontSize = `${Math.max(LEAST_LETTERS, letters)}px`;
 }
 
