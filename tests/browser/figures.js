@@ -6,9 +6,9 @@
   const left = Math.max(main.left, 0), figures = [], presents = document.querySelector(".presenting");
   const panel = document.querySelector(".st-key-lesson_panel")?.getBoundingClientRect().top ?? innerHeight;
   for (const host of document.querySelectorAll("[data-testid=stMain] *")) {
-    const view = host.shadowRoot?.querySelector(".view:has(canvas), .view:has(table)");
-    const chart = host.matches("[class*=st-key-stage-chart-]") && host;
-    const figure = view || chart, stage = host.closest("[class*=st-key-stage-]");
+    const stage = host.closest("[class*=st-key-stage-]"), chart = host.matches("[class*=st-key-stage-chart-]") && host;
+    const view = host.shadowRoot?.querySelector(stage ? ".view" : ".view:has(canvas), .view:has(table)");
+    const figure = view || chart;
     const {top, bottom, left: x, right} = figure ? figure.getBoundingClientRect() : {top: innerHeight};
     if (top < panel - 40 && right - x > 100 && bottom - top > 80) figures.push({stage, figure, top, bottom, x, right});
   }
