@@ -196,8 +196,8 @@ class View:
             offline = self.offline(key, data, height, chosen, title, half)
             state_of(PageViews).drawn[key] = PageView(figures, offline)
         fills = height == WINDOW
-        staged = f"stage-{key}" if fills else None  # see figure_stage.js
-        with st.container(gap=None, key=staged):  # what is beside it takes no space
+        kind = "stage" if fills else "figure" if figures else ""  # see figure_stage.js
+        with st.container(gap=None, key=kind and f"{kind}-{key}" or None):  # what is beside it takes no space
             mount_code()
             high = "content" if fills else height
             result = self._picture(key=key, data=data, height=high, **callbacks)

@@ -30,7 +30,9 @@ function ring(state) {
   // What is scrolled to, or has the focus, is not under the panel.
   const height = root.closest(".st-key-lesson_panel")?.offsetHeight ?? 0;
   const above = `[data-testid="stMain"] { scroll-padding: 12px 0 ${height + 16}px; }`;
-  const rule = above + (isHere ? `${outline} @media (min-width: 641px) { ${unclipped} }` : "");
+  // Presented, the figure comes first, and what the step is about before it.
+  const first = `html.presenting [data-testid="stMainBlockContainer"] > * > :is(${control}, :has(${control})) { order: -2 !important; }`;
+  const rule = above + (isHere ? first + `${outline} @media (min-width: 641px) { ${unclipped} }` : "");
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const drawn = isHere && document.querySelector(control);

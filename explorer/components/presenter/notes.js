@@ -10,12 +10,14 @@ const BLOCKED = "The browser lets no second window open: allow pop-ups for this 
 // Over plain HTTP from another machine a browser has no crypto.randomUUID.
 const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
-// One talk for each tab, also when it is loaded anew. What another tab was made from it begins with
-// the same storage, and is a talk of its own.
+// One talk for each tab, also when it is loaded anew or follows a link. What another tab was made from
+// it begins with the same storage, but not with its name, and is a talk of its own.
 function thisTalk() {
   const [{type}] = performance.getEntriesByType("navigation");
-  const before = type === "reload" && stored("sessionStorage", TALK);
-  const talk = before ? JSON.parse(before) : {name: NAME + newId(), since: null};
+  const before = JSON.parse(stored("sessionStorage", TALK) ?? "null");
+  const isSame = before && (type === "reload" || window.name === `tab-${before.name}`);
+  const talk = isSame ? before : {name: NAME + newId(), since: null};
+  window.name = `tab-${talk.name}`;
   const keepTalk = () => store("sessionStorage", TALK, JSON.stringify(talk));
   keepTalk();
   return {talk, keepTalk};
@@ -57,7 +59,7 @@ export function makeNotes(presenter) {
       isOpening = false;
       return showSentence("Notes", BLOCKED);
     }
-    if (opened.document.querySelector("script")) return;
+    if (opened.document.querySelector("script")) return opened.focus();
     const {document: there} = opened, script = there.createElement("script"), style = there.createElement("style");
     script.type = "module";
     script.src = URL.createObjectURL(new Blob([WINDOW_JS], {type: "text/javascript"}));

@@ -25,11 +25,20 @@ export function steppers() {
   return [...globalThis.explorerSteppers ?? [], ...rows].filter(one => isShown(one.root));
 }
 
+// A player steps a figure, which is to be seen.
+const figureOf = ({root}) => root.matches(".player") && document.querySelector("[class*=st-key-stage-]") || root;
+
+function isInSight(stepper) {
+  const {top, bottom, height} = figureOf(stepper).getBoundingClientRect();
+  return Math.min(bottom, innerHeight) - Math.max(top, 0) > 0.8 * Math.min(height, innerHeight);
+}
+
 // `grows`: also beyond the last step, where the page can make one more.
 function stepOnPage(by, grows) {
-  const found = steppers().find(one => one.can(by, grows));
+  const all = steppers(), seen = all.filter(isInSight);
+  const found = (seen.length ? seen : all).find(one => one.can(by, grows));
   if (!found) return false;
-  found.root.scrollIntoView({block: "nearest", behavior: "instant"});
+  if (!seen.length) figureOf(found).scrollIntoView({block: "nearest", behavior: "instant"});
   found.step(by);
   return true;
 }

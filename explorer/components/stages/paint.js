@@ -17,7 +17,7 @@ const LETTERS = 26, LEAST_LETTERS = 14;
 export function arrange(state) {
   const {panels, stage, root} = state, first = panels[0], [n, m] = first.size;
   fit(root.querySelector(".equation"), root.clientWidth);
-  state.band = 14 + Math.min(HIGHEST_LABEL, widestOf(state, first, state.data.columns));
+  state.band = 14 + Math.min(HIGHEST_LABEL, heightOf(state) / 5, widestOf(state, first, state.data.columns));
   const room = (stage.clientWidth - margin(state, first) - 3 * GAP) / 4 - 3;
   const line = stage.querySelector(".line0"), high = heightOf(state) - AROUND;
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
@@ -40,7 +40,7 @@ export function arrange(state) {
 
 function fit(equation, width) {
   equation.style.fontSize = "";
-  const letters = Math.floor(LETTERS * width / Math.max(width, equation.scrollWidth));
+  const letters = Math.floor(LETTERS * equation.clientHeight / 64 * width / Math.max(width, equation.scrollWidth));
   equation.style.fontSize = `${Math.max(LEAST_LETTERS, letters)}px`;
 }
 
@@ -111,11 +111,7 @@ export function paint(state, panel) {
   }
   pen.strokeStyle = css(ink.border);
   pen.strokeRect(left - 0.5, top - 0.5, m * wide + 1, n * high + 1);
-  const special = panel.kind === "key" ? data.muted[1] : data.muted[0];
-  if (panel.labels) every(n, 13 / high, row => rowLabel(state, panel, pen, row, special.includes(row)));
-  if (isLabelled(panel)) {
-    every(m, 13 / wide, column => columnLabel(state, panel, pen, column, data.muted[1].includes(column)));
-  }
+  labels(state, panel, pen);
   for (const [a, b] of panel.labels ? data.groups[panel.kind === "key" ? 1 : 0] : []) {
     bracket(pen, ink, left - 4, top + a * high, (b + 1 - a) * high, 2);
   }
@@ -124,9 +120,16 @@ export function paint(state, panel) {
   }
 }
 
-function every(count, apart, draw) {
-  const step = Math.max(1, Math.ceil(apart));
-  for (let at = 0; at < count; at += step) draw(at);
+// Every label that has room, also beside those of the row and the column that are shown.
+function labels(state, panel, pen, shown = [null, null]) {
+  const {wide, high} = panel.place, {size: [n, m], kind} = panel, {muted} = state.data;
+  const draw = (count, size, label, special, strong) => {
+    const step = Math.max(1, Math.ceil(13 / size)), isFree = at => strong === null || Math.abs(at - strong) * size >= 14;
+    for (let at = 0; at < count; at += step) if (isFree(at)) label(state, panel, pen, at, special.includes(at));
+    if (strong !== null) label(state, panel, pen, strong, false, true);
+  };
+  if (panel.labels) draw(n, high, rowLabel, muted[Number(kind === "key")], shown[0]);
+  if (isLabelled(panel)) draw(m, wide, columnLabel, muted[1], shown[1]);
 }
 
 function rowLabel(state, panel, pen, row, muted, strong = false) {
@@ -134,10 +137,6 @@ function rowLabel(state, panel, pen, row, muted, strong = false) {
   pen.font = `${strong ? "600 " : ""}${LABEL}px ${ink.mono}`;
   Object.assign(pen, {textAlign: "right", textBaseline: "middle"});
   const y = top + (row + 0.5) * high;
-  if (strong) {
-    pen.fillStyle = css(ink.background);
-    pen.fillRect(0, y - 8, left - 3, 16);
-  }
   pen.fillStyle = css(muted && !strong ? ink.muted : ink.text);
   pen.fillText(isolated(fitted(pen, namesOf(state, panel)[row], left - 9)), left - 7, y);
 }
@@ -148,10 +147,6 @@ function columnLabel(state, panel, pen, column, muted, strong = false) {
   pen.save();
   pen.translate(left + (column + 0.5) * wide, top - 6);
   pen.rotate(-Math.PI / 2);
-  if (strong) {
-    pen.fillStyle = css(ink.background);
-    pen.fillRect(0, -8, top, 16);
-  }
   Object.assign(pen, {textAlign: "left", textBaseline: "middle"});
   pen.fillStyle = css(muted && !strong ? ink.muted : ink.text);
   pen.fillText(isolated(fitted(pen, data.columns[column], top - 8)), 0, 0.5);
@@ -168,9 +163,11 @@ export function overlay(state, panel) {
   const cell = state.cell();
   if (!cell || panel.hidden) return;
   const {left, top, wide, high} = at, row = panel.kind === "key" ? cell.column : cell.row;
-  if (panel.labels) rowLabel(state, panel, pen, row, false, true);
+  pen.fillStyle = css(ink.background);
+  pen.fillRect(0, 0, left - 5, height);
+  if (isLabelled(panel)) pen.fillRect(0, 0, width, top - 5);
+  labels(state, panel, pen, [row, cell.column]);
   if (panel.kind === "pair") {
-    if (isLabelled(panel)) columnLabel(state, panel, pen, cell.column, false, true);
     pen.strokeStyle = css(ink.text, 0.35);
     pen.strokeRect(left - 0.5, top + row * high - 0.5, m * wide + 1, high);
     return framed(pen, state, left + cell.column * wide, top + row * high, wide, high);
