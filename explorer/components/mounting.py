@@ -197,7 +197,8 @@ class View:
             state_of(PageViews).drawn[key] = PageView(figures, offline)
         fills = height == WINDOW
         kind = "stage" if fills else "figure" if figures else ""  # see figure_stage.js
-        with st.container(gap=None, key=kind and f"{kind}-{key}" or None):  # what is beside it takes no space
+        # What is beside it takes no space.
+        with st.container(gap=None, key=f"{kind}-{key}" if kind else None):
             mount_code()
             high = "content" if fills else height
             result = self._picture(key=key, data=data, height=high, **callbacks)
