@@ -93,6 +93,7 @@ def _source_sentence(name: str) -> Parameter:
 
 
 PARAMETERS: list[Parameter] = []
+STRONGEST = "that of the strongest ordinary cell"
 
 
 def _on(pages: str, *rows: Parameter, inside: str = "") -> None:
@@ -230,9 +231,9 @@ _on(
 _on("masks", option("example", "Example", "a text or a batch of texts", "“I am a student”"))
 _on(
     "query_key",
-    token("query", "Query", "a query of the text", "that of the strongest ordinary cell"),
+    token("query", "Query", "a query of the text", STRONGEST),
     token("key", "Key", "a key of the text", "the key with the largest weight"),
-    option("pair_view", "View", "what is shown of the pair"),
+    option("pair_view", "View", "what is shown of the pair", "the products"),
     option("against", "Compared with", "a visible key, the mean of all others, or nothing"),
     state("trail", "the cells that were followed back, such as 0.3.1q5k2-0.2.0q5k1"),
     option("order", "Order of the dimensions", "the order of the dimensions"),
@@ -251,8 +252,8 @@ _on(
     option(
         "stage", "Stage", "the name of a site, such as decoder.0.mlp.out", "the attention weights"
     ),
-    place("encoder_token", "Encoder token", "a place in the encoder's text", "the last"),
-    place("decoder_token", "Decoder token", "a place in the decoder's text", "the last"),
+    place("encoder_token", "Encoder token", "a place in the encoder's text", STRONGEST),
+    place("decoder_token", "Decoder token", "a place in the decoder's text", STRONGEST),
     place("key_token", "Key token", "a place among the keys", "the key with the largest weight"),
     place("option", "Option", "a token ID, or a class", "the likeliest"),
     panel("notebook_batch", "The notebook's batch, 32 × 10"),
@@ -432,7 +433,7 @@ _on(
     switch("mistake", "Make the mistake", usual=True),
     option("fill", "Filled with", "what masked scores are filled with"),
     option("instrument", "Instrument", "a way of finding mistakes", "Attention map"),
-    number("order", "Order seed", 0, 9_999, 0),
+    number("order", "Order seed", 0, 9_999, 24),
     place("question", "Question", "from 1 to the last question", "1"),
     option("system", "System", "a document's system"),
 )
@@ -487,7 +488,7 @@ _on(
 _on(
     "training_history",
     option("history_view", "View", "what is shown of the run", "the film"),
-    state("film_step", "the step of the film", "the chosen step, else the last"),
+    state("film_step", "the step of the film", "the chosen step, else that at which the head forms"),
     option("first_step", "First step", "the first of two steps", "the first snapshot"),
     option("second_step", "Second step", "the second of two steps", "the last snapshot"),
 )

@@ -49,11 +49,11 @@ with row:
 with listed:
     history, edited = draw_history(context, field=notes, empty=below)
 with below:
-    if view != "Patch lens":  # it has an example of its own
-        draw_example(context, history)
     baseline = choose_baseline(context, history)
 with row:
     draw_edit_form(context, edited.forward, FormPlaces(picture, notes))
+    if view != "Patch lens":  # it has an example of its own
+        draw_example(context, history)
 is_map = view == VIEWS[0]
 height: tuple[str, ...] = ()
 if is_map and changes_only_output(context, history, baseline, edited):

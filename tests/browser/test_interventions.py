@@ -55,7 +55,7 @@ def test_a_pinned_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor
     visitor.asks(change="Mask")
     visitor.turn_to("Cell by cell")
     visitor.away()
-    before = visitor.picture("map_after")
+    before = visitor.picture("map_before")
     visitor.click("paint", 0, 0)
     listed(visitor, "may not attend to")
     visitor.away()
@@ -64,7 +64,7 @@ def test_a_pinned_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor
     visitor.click("paint", 0, 0)
     wait_until(lambda: edits(visitor) == "", "painted back, so nothing is changed")
     visitor.away()
-    visitor.shows("map_after", before)
+    visitor.shows("map_before", before)
 
 
 def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: Visitor) -> None:

@@ -126,8 +126,8 @@ def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None
 def test_a_layer_and_a_token_that_are_chosen_in_one_run_both_count() -> None:
     """Also when the layer is the one before, once the browser has shown the new one."""
     at = page(WEIGHTS)
-    at.selectbox(key="stage_decoder_token").select(1).run()
-    for layer, token in [(0, 0), (1, 1), (0, 2)]:
+    at.selectbox(key="stage_decoder_token").select(0).run()
+    for layer, token in [(0, 1), (1, 0), (0, 2)]:
         at.selectbox(key="stage_decoder_token").select(token)
         apps.run(at.selectbox(key="layer").set_value(layer))
         assert at.selectbox(key="layer").value == layer
@@ -173,7 +173,8 @@ def test_without_a_choice_the_key_is_the_one_attended_to_most() -> None:
     of = forward_pass.run_text(opened, opened.example)
     last = len(of.target) - 1
     column = strongest(of, "decoder.self_attn", 1, 0, last)
-    assert handed(page(WEIGHTS, head="0"), "stage_values") == [last, column]
+    at = page(WEIGHTS, head="0", decoder_token=str(last))
+    assert handed(at, "stage_values") == [last, column]
 
 
 def test_the_shapes_of_the_notebooks_batch_are_those_of_a_pass_that_runs() -> None:

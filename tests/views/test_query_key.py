@@ -36,7 +36,7 @@ def test_a_head_that_is_ablated_is_not_offered_to_be() -> None:
     """The link leads on to the effect; where the head is ablated already, there is none."""
     where = {"model": "turned", "head": "0", "layer": "0"}
     for edits, links in (("", 1), (to_address(EditHistory((AblateHead(SITE, 0, 0),), 1)), 0)):
-        at = apps.page("attention/query_key", **where, edits=edits)
+        at = apps.page("attention/query_key", **where, edits=edits, pair_view="Why")
         labels = [str(link.proto.label) for link in at.get("page_link")]
         assert labels.count("Answer without head 0.0") == links
 
@@ -99,7 +99,9 @@ def test_the_ledger_goes_step_by_step() -> None:
 
 
 def test_a_source_is_followed_to_its_head_and_back(shipped_models: None) -> None:
-    at = apps.page("attention/query_key", model="induction", layer="1", head="0")
+    at = apps.page(
+        "attention/query_key", model="induction", layer="1", head="0", pair_view="Why"
+    )
     follow = next(one for one in at.button if str(one.key).startswith("follow_key_0."))
     head = int(str(follow.key).rpartition(".")[2])
     apps.run(follow.click())

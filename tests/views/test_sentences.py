@@ -102,7 +102,7 @@ IN_VAIN: Rows = {
     ],
     "training/training?task=nonsense": ["“Task” has no “nonsense” here; showing reverse."],
     "experiments/museum?room=Find+the+mistake&order=10000&question=0": [
-        "“Order seed” goes from 0 to 9,999, not “10000”; showing 0.",
+        "“Order seed” goes from 0 to 9,999, not “10000”; showing 24.",
         "not “0”; showing 1.",
     ],
     "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median&layer=0": [
@@ -153,7 +153,7 @@ CAPTIONS: Rows = {
     "experiments/interventions?layer=1&head=2&edits=1.1~h.d.0.1.z": ["After − before"],
     "experiments/interventions?text=the+cat&layer=0&head=1": [
         "Click a cell to pin it",
-        "weights of this head are unchanged.",
+        "Nothing is changed yet.",
     ],
     "experiments/interventions?text=the+cat&layer=0&head=1&edits=1.1~h.d.0.1.z": [
         "weights of this head are unchanged.",

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from torch import Tensor
@@ -46,6 +47,7 @@ BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
 KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
 LIST = {"width": 190}
+UNLABELLED: dict[str, Any] = {"as_list": True, "label_visibility": "collapsed", "width": 130}
 
 
 def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass]:
@@ -61,7 +63,7 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
         best = first[1] if query == first[0] else strongest(forward, *here, query)
         label = _label("Key", words.column)
         key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
-        view = one_of("pair_view", VIEWS, as_list=True, label_visibility="collapsed", width=130)
+        view = one_of("pair_view", VIEWS, PRODUCTS, **UNLABELLED)
     edited, which = draw_active(context, (AFTER, BEFORE) if view in WHY else ())
     if which == AFTER:
         forward = edited.forward

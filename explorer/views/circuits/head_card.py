@@ -163,7 +163,7 @@ def draw_head_card(
     if name and why:  # also beside the picture in which this is chosen
         names = token_names(forward.rows(part))
         chosen = {"query": names[at.query], "key": names[at.key], "text": pair.texts.clean}
-        link = {**carried(), "layer": layer, "head": head, **chosen}
+        link = {**carried(), "pair_view": "Why", "layer": layer, "head": head, **chosen}
         address = f"query_key?{urlencode(link, doseq=True)}"
         neighbour("circuit_map-why", [name, f"{layer}.{head}: {why}", address])
     scores = _measure_scores(opened, layer, head)

@@ -1,5 +1,7 @@
 """What interventions do: the output and a head's maps, before and after."""
 
+from typing import Any
+
 import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
@@ -38,7 +40,7 @@ from explorer.interventions.edits import (
     MaskCell,
 )
 from explorer.text.number_format import signed, three
-from explorer.text.token_labels import named_at
+from explorer.text.token_labels import label_at, named_at
 from explorer.text.visible_text import in_quotes, literal
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.code_panel import Script, script
@@ -49,6 +51,10 @@ from explorer.views.shared.tables import facts
 from explorer.views.shared.widgets import choose_output_position
 
 NO_HEAD = "This model has no output head, so there is no output to compare."
+NOTHING_YET = (
+    "Nothing is changed yet. Press the example, or choose a change above: then the map after it "
+    "and the difference stand beside this one."
+)
 
 BARS_HEIGHT = 310
 ORIGINAL = "Original pass"
@@ -175,29 +181,40 @@ def draw_example(context: PageContext, history: EditHistory) -> None:
         return
     at, forward = context.choice, context.forward
     _, key = strongest_cell(forward, *at.place)
-    name = literal(named_at(forward.columns(at.part), key))
-    label = f"Example: mask {name}, the key of the largest weight"
-    edit_button(context, HideKey(at.part, at.layer, key), label, "example_edit", type="tertiary")
+    name = literal(in_quotes(label_at(forward.columns(at.part), key)))
+    edit_button(context, HideKey(at.part, at.layer, key), f"Example: mask {name}", "example_edit")
 
 
 def draw_maps(
     context: PageContext, before: EditedPass, after: EditedPass, position: int, tracked: int | None
 ) -> Script:
-    """Both maps on one scale, and the difference around zero.
+    """Both maps on one scale, and the difference around zero; one map while they are the same pass.
 
     Returns the code of the maps, of the output at this position, and of its change.
     """
     at, cell = context.choice, pinned.current_pin(context, after.forward)
-    aligned = draw_map_pair(
-        MapSide("Before", context.called, before.forward, *at.place),
-        MapSide("After", context.called, after.forward, *at.place),
-        1.0,
-        keys=("map_before", "map_after"),
-        title="After − before",
-        pinned=None if cell.query is None or cell.key is None else (cell.query, cell.key),
-        on_pin=_pin,
-    )
-    _draw_cell_actions(context, after.forward, cell)
+    place = None if cell.query is None or cell.key is None else (cell.query, cell.key)
+    pinning: dict[str, Any] = {"pinned": place, "on_pin": _pin}
+    aligned = None
+    if before.applied == after.applied:
+        figure, actions = widgets.side_by_side(7, 4)
+        with figure:
+            title, allowed = widgets.head_title(context), after.forward.mask(at.part, at.layer)
+            of = after.forward, at.part, after.forward.weights(*at.place)
+            widgets.draw_weights(*of, "map_before", title, allowed=allowed, **pinning)
+        actions.text(NOTHING_YET)
+    else:
+        aligned = draw_map_pair(
+            MapSide("Before", context.called, before.forward, *at.place),
+            MapSide("After", context.called, after.forward, *at.place),
+            1.0,
+            keys=("map_before", "map_after"),
+            title="After − before",
+            **pinning,
+        )
+        actions = st.container()
+    with actions:
+        _draw_cell_actions(context, after.forward, cell)
     if aligned is not None and not largest_change(aligned.difference):
         changed = set(after.applied) ^ set(before.applied)
         why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""

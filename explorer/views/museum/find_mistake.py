@@ -80,6 +80,8 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
             f"A copy of the model with one of {len(fitting)} mistakes was run on your sentence. "
             "Measure it with the instruments, then say which mistake it has."
         )
+        if wrong.picture and right.picture and wrong.picture.is_like(right.picture):
+            st.text("The pictures do not differ here: try another instrument.")
         _draw_answer(hidden, fitting, key)
         settled = [answers for answers in state_of(Answers).values() if _is_settled(answers)]
         if settled:

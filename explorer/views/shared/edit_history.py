@@ -73,16 +73,17 @@ def draw_history(
 
 BEFORE, AFTER, BOTH = "Before", "After", "Side by side"
 CHOOSES = "shown_pass"
-WITH, WITHOUT = "Your interventions", {BEFORE, "Products", "Value", "Distances"}
-"""What a control of these pages says where a view shows the other pass."""
+WITH = {"Your interventions", "Why", "Table"}
+"""What a control of another page says where a view shows the pass with the interventions."""
 
 
 def shows_edits() -> bool:
     """Whether the page shows the pass with the interventions, alone or beside the one without."""
     names = filter(address.is_declared, (CHOOSES, "pair_view", "with"))
     chosen = {address.current_value(name) for name in names}
-    is_page = address.is_declared(CHOOSES) or address.is_declared("look")
-    return WITH in chosen or (is_page and not chosen & WITHOUT)
+    is_page = any(map(address.is_declared, (CHOOSES, "look")))
+    is_usual = is_page and not address.is_declared("pair_view")
+    return (bool(chosen & WITH) or is_usual) and BEFORE not in chosen
 
 
 def draw_active(context: PageContext, passes: Sequence[str] = ()) -> tuple[EditedPass, str]:

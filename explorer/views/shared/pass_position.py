@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.analysis.forward_pass.stage import Stage
 from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, column_kind, row_stack
 from explorer.analysis.forward_pass.stages import stages_of
+from explorer.analysis.query_key import strongest_cell
 from explorer.app import streamlit_patches, widget_state
 from explorer.app.address import whole_number
 from explorer.app.choosing import switch_page
@@ -17,6 +18,7 @@ from explorer.app.messages import draw_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import redraw, session, state_of
 from explorer.catalog.attention_parts import site
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text.visible_text import cut
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import PinnedCell
@@ -174,12 +176,13 @@ def chosen_position(context: PageContext) -> PassPosition:
         quoted, title = cut(stage, LONGEST_QUOTED_NAME), stages[usual].title
         invalid["stage"] = f"This model has no stage “{quoted}”; showing {title}."
         stage = usual
-    counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
+    counts, places = _tokens_in(forward), _usual_places(context)
     tokens, columns, address = {}, {}, {"stage": stage if stage == texts.get("stage") else ""}
     for stack in forward.config.stacks:
-        name, last = f"{stack}_token", counts[stack] - 1
-        number = number_of(name, "token", last, counts[stack])
-        tokens[stack] = last if number is None else number
+        name = f"{stack}_token"
+        first = places.get(name, counts[stack] - 1)
+        number = number_of(name, "token", first, counts[stack])
+        tokens[stack] = first if number is None else number
         if texts.get(name):
             address[name] = str(tokens[stack])
     if "encoder_token" in address:
@@ -188,6 +191,10 @@ def chosen_position(context: PageContext) -> PassPosition:
         if (number := number_of(name, kind, usual)) is not None:
             columns[name] = number
             address[name] = str(number)
+    part, layer, head = context.default_head
+    here = stages[stage].part, stages[stage].layer, context.choice.head
+    if here == (part, layer, head) and tokens[part.split(".")[0]] == places[query_of(part)]:
+        columns.setdefault(key_of(part), places[key_of(part)])
     at = PassPosition(tuple(stages.values()), [*stages].index(stage), tokens, columns)
     STAGE_CHOICES.settle(dict.fromkeys(STAGE_PARAMETERS, "") | address)
     of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
@@ -230,10 +237,25 @@ def stage_of_part(context: PageContext, part: str) -> str:
     return name if name in {stage.name for stage in stages} else ""
 
 
-def token_of(stack: str, count: int) -> int:
-    """The chosen token of a stack that reads `count` tokens; the last if none of them is chosen."""
-    place = whole_number(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
-    return count - 1 if place is None else place
+def _tokens_in(forward: ForwardPass) -> dict[str, int]:
+    return {"encoder": len(forward.source), "decoder": len(forward.target)}
+
+
+def _usual_places(context: PageContext) -> dict[str, int]:
+    """By parameter, query and key of the default head's strongest cell, also for other heads.
+
+    So a step to another layer keeps the token.
+    """
+    part = context.default_head[0]
+    cell = strongest_cell(context.forward, *context.default_head)
+    return dict(zip((query_of(part), key_of(part)), cell, strict=True))
+
+
+def token_of(context: PageContext, stack: str) -> int:
+    """The chosen token of a stack, else that of the strongest cell, else the last."""
+    name, count = f"{stack}_token", _tokens_in(context.forward)[stack]
+    place = whole_number(STAGE_CHOICES.texts().get(name, ""), count)
+    return _usual_places(context).get(name, count - 1) if place is None else place
 
 
 def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
