@@ -488,7 +488,7 @@ _on(
 _on(
     "training_history",
     option("history_view", "View", "what is shown of the run", "the film"),
-    state("film_step", "the step of the film", "the chosen step, else that at which the head forms"),
+    state("film_step", "the step of the film", "the chosen step, else where the head forms"),
     option("first_step", "First step", "the first of two steps", "the first snapshot"),
     option("second_step", "Second step", "the second of two steps", "the last snapshot"),
 )

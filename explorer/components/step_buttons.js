@@ -88,13 +88,13 @@ const POLL = 40, PATIENCE = 5000;
 
 const toggle = state => state.playing ? pause(state) : play(state);
 
-// From the last step it begins again.
+// From the last step it begins again, and from the `opening` one that no reader has chosen.
 function play(state) {
   if (isStill() || state.count < 2 && !state.grows) return;
   state.playing = true;
   showPlaying(state);
-  if (state.at >= state.count - 1 && !state.grows) state.go(0);
-  else state.go(state.at + 1);
+  const again = state.at === state.opening || state.at >= state.count - 1 && !state.grows;
+  state.go(again ? 0 : state.at + 1);
   wait(state);
 }
 

@@ -177,6 +177,7 @@ def test_a_film_needs_no_server_and_keeps_its_step(visitor: Visitor, server: Ser
     visitor.socket.on("framesent", lambda frame: sent.append(frame))
     slider = visitor.widget("film").get_by_role("slider")
     said = []
+    slider.press("End")
     for step, _ in reversed(run.snapshots()):
         expect(slider).to_have_attribute("aria-valuetext", f"Step {step}")
         said.append(visitor.point("film_map", 0, 2).inner_text())

@@ -70,8 +70,9 @@ TOO_MANY_LOGITS = (
     "A batch of this run has too many logits to keep the loss of every token: choose a run with a "
     "smaller batch or vocabulary."
 )
-QUICK_STEPS = 100
-"""A step of the smallest model takes milliseconds, however few its multiplications."""
+QUICK_STEPS = 20
+"""A step of the smallest model takes milliseconds, however few its multiplications: the page opens
+with what is there in less than a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,10 +272,12 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     run_update = _update_after(chosen, step)
     if run_update is None:
         return None
-    name, draw_stage = list(STAGES.items())[stage]
-    draw_stage(chosen, run_update)
-    words = f"Update {step + 1:,} of {last:,} · {name}."
-    st.caption(f"{words} {run_update.note}")
+    st.text(
+        f"Update {step + 1:,} of {last:,}, from its batch to the loss after it: the gradient of the "
+        "loss for every weight, and how far the optimizer moves it."
+    )
+    [*STAGES.values()][stage](chosen, run_update)
+    st.caption(run_update.note)
     return script(update_code, chosen.run, step, run_update.note == SAVED)
 
 

@@ -58,6 +58,7 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
     count = len(training.merges)
     step = stepper("learn_step", count + 1, count // 2, arrows=True)
     counts = training.counts_after(step)
+    _draw_excerpt(training, text, step)
     pairs, vocabulary = widgets.side_by_side(1, 1)
     with pairs:
         columns = {
@@ -87,7 +88,6 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
         )
     widgets.notes(_summary(training, counts, step))
     st.caption("A token ID is an index into the vocabulary, not a byte.")
-    _draw_excerpt(training, text, step)
     st.header("Your sentence with these merges", anchor=False)
     encoder = tokenizer_after(training, step)
     if encoding := encode_sentence(sentence, lambda sentence: steps(encoder, sentence)):
@@ -145,14 +145,13 @@ def _times(count: int) -> str:
 
 
 def _draw_excerpt(training: MergeTraining, text: str, step: int) -> None:
-    st.header("The text so far", anchor=False)
     excerpt = beginning(text, EXCERPT)
     ids = training.ids_of(excerpt, step)
     newest = training.merges[step - 1][2] if step else None
     marked = [place for place, token in enumerate(ids) if token == newest]
-    part = f"The first {len(excerpt):,} of {len(text):,} characters: " if excerpt != text else ""
+    part = f", first {len(excerpt):,} of {len(text):,} characters" if excerpt != text else ""
     note = f"{len(marked):,} marked, from the newest merge" if step else "no merge yet"
-    st.caption(f"{part}{len(ids):,} tokens, {note}.")
+    st.caption(f"**The text so far**{part}: {len(ids):,} tokens, {note}.")
     chips(
         [ExcerptToken(_label(training, token), token) for token in ids],
         key="learn_text",

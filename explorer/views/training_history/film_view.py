@@ -43,7 +43,7 @@ VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
 STEP_WIDTH = 120
 FILM, STEP = "film", "film_step"
-PASS, LAYER, AROUND = "film_pass", 64, 260
+PASS, LAYER, AROUND = "film_pass", 64, 320
 MOST_FILM_BYTES = 16_000_000
 """Of all frames together; a larger film has the thumbnails of all heads, not their weights."""
 MOST_FILM_TOKENS = 128
@@ -89,7 +89,10 @@ def draw_film(context: PageContext, history: History) -> None:
     name_of_score = f"{formation.score}, layer {formation.layer}, head {formation.head}"
     curves = (*_curves(history), Curve(name_of_score, tuple(formation.scores), share=True))
     steps = [moment.step for moment in history.passes]
-    usual = at.training_step if at.training_step in steps else steps[-1]
+    usual = _forms_at(formation, steps[0])
+    with suppress(RunError):
+        usual = steps[-1] if is_active(history.run) else usual
+    usual = at.training_step if at.training_step in steps else usual
     _check_step(steps, usual)
     left, right = st.columns([4, 5])
     with left:
@@ -104,9 +107,17 @@ def draw_film(context: PageContext, history: History) -> None:
         _draw_heads(context, history, history.passes[-1], exact)
     with right:
         _draw_map(context, history, history.passes[-1])
+    st.space("medium")  # so that this begins below the window, with its heading
+    st.subheader("The whole forward pass at this step", anchor=False)
     _draw_pass(context, history, history.passes[-1])
     st.caption(_caption(history, formation, exact))
     widgets.notes(history.last.notes)
+
+
+def _forms_at(formation: Formation, otherwise: int) -> int:
+    """The step at which the head forms, if its score is noticeable in the end."""
+    step = formation.step
+    return otherwise if step is None or formation.final < NOTICEABLE else step
 
 
 def _check_step(steps: Sequence[int], usual: int) -> None:
@@ -154,8 +165,8 @@ def _encoded(
     at, name = context.choice, history.run.title
     steps = [moment.step for moment in history.passes]
     numbers = tuple(_numbers(history, moment, formation) for moment in history.passes)
-    is_noticeable, step = formation.final >= NOTICEABLE, formation.step
-    marks = ((step, "the head forms"),) if is_noticeable and step is not None else ()
+    step = _forms_at(formation, -1)
+    marks = ((step, "the head forms"),) if step >= 0 else ()
     frames = [(FILM, key, name, at.part, at.layer, at.head, exact) for key in history.keys]
 
     def make() -> bytes:
