@@ -27,6 +27,10 @@ SIDES: dict[str, dict[str, Any]] = {
     "left": {"align": "right", "dx": -8, "dy": 0},
     "above": {"align": "center", "dx": 0, "dy": -16},
     "below": {"align": "center", "dx": 0, "dy": 16},
+    "upper right": {"align": "left", "dx": 6, "dy": -13},
+    "lower right": {"align": "left", "dx": 6, "dy": 13},
+    "upper left": {"align": "right", "dx": -6, "dy": -13},
+    "lower left": {"align": "right", "dx": -6, "dy": 13},
 }
 BEFORE_LABEL = {"left": 0.0, "center": 0.5, "right": 1.0}
 """The share of a label's width that is to the left of its place."""
@@ -76,8 +80,9 @@ def token_map(
     ends = [path[-1] for path in tokens.paths]
     others = [end for place, end in enumerate(ends) if place != tokens.chosen]
     chosen = [] if tokens.chosen is None else [ends[tokens.chosen]]
-    by_priority = [*chosen, *tokens.near[: tokens.n_edges], *others, *tokens.near[tokens.n_edges :]]
-    labelled = [point for point in by_priority if point.is_finite]
+    named = {(round(end.x, 4), round(end.y, 4)) for end in ends}  # one label for one place
+    near = [point for point in tokens.near if (round(point.x, 4), round(point.y, 4)) not in named]
+    labelled = [point for point in [*chosen, *others, *near] if point.is_finite]
     sides = label_sides(labelled, ranges, size)
     edges = [
         {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}

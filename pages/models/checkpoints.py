@@ -1,4 +1,4 @@
-"""The chosen model, down to its weights; then the models that can be opened and their sizes."""
+"""The models that can be opened and their sizes; then the chosen one, down to its weights."""
 
 import streamlit as st
 
@@ -10,14 +10,12 @@ from explorer.views.shared import widgets
 
 widgets.opening(
     "Checkpoints",
-    "What is in the chosen model; below it are all models that can be opened.",
+    "All models that can be opened, and what is in the chosen one.",
 )
 context, entries = page_context(), reader_models.entries()
 chosen = st.container()
 with chosen:
-    show = one_of(
-        "show", (reader_models.ALL_MODELS, *VIEWS), "Parameters", label_visibility="collapsed"
-    )
+    show = one_of("show", (reader_models.ALL_MODELS, *VIEWS), label_visibility="collapsed")
 models_to_open.draw_model_list(entries, context.choice.model)
 models_to_open.draw_pretrained_models(entries, context.choice.model)
 models_to_open.draw_own_model(context)

@@ -35,12 +35,12 @@ from explorer.views.shared.download_offer import (
     size_in_words,
 )
 from models.families import FAMILIES
+from models.loading.folder_config import OURS
 from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
     "Model": 44,
-    "Kind": 40,
-    "Family": 16,
+    "Kind": 56,
     "Parameters": 23,
     "On disk": 16,
     "Held-out metric": 35,
@@ -111,8 +111,9 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
         _draw_button(columns[""], label, f"why_{entry.name}", _toggle_findings, entry.name)
         return
     adapter = " + LoRA" if is_there(entry.folder, ADAPTER_CONFIG) else ""
-    columns["Kind"].caption(model_descriptions.in_short(entry.config) + adapter, wrap=False)
-    columns["Family"].caption(entry.family, wrap=False)
+    family = "" if entry.family == OURS else f"{entry.family}: "
+    kind = f"{family}{model_descriptions.in_short(entry.config)}{adapter}"
+    columns["Kind"].caption(kind, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
     columns["Held-out metric"].caption(
         literal_sentence(model_descriptions.short_score(entry.run)), wrap=False

@@ -70,7 +70,7 @@ TOO_MANY_LOGITS = (
     "A batch of this run has too many logits to keep the loss of every token: choose a run with a "
     "smaller batch or vocabulary."
 )
-QUICK_STEPS = 20
+QUICK_STEPS = 10
 """A step of the smallest model takes milliseconds, however few its multiplications: the page opens
 with what is there in less than a second."""
 

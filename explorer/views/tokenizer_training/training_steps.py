@@ -151,7 +151,7 @@ def _draw_excerpt(training: MergeTraining, text: str, step: int) -> None:
     marked = [place for place, token in enumerate(ids) if token == newest]
     part = f", first {len(excerpt):,} of {len(text):,} characters" if excerpt != text else ""
     note = f"{len(marked):,} marked, from the newest merge" if step else "no merge yet"
-    st.caption(f"**The text so far**{part}: {len(ids):,} tokens, {note}.")
+    st.caption(f"**The text so far**{part}: {note}.")
     chips(
         [ExcerptToken(_label(training, token), token) for token in ids],
         key="learn_text",
