@@ -25,6 +25,7 @@ if which == AFTER:
     context = context.with_pass(edited.forward)
 forward, opened = context.forward, context.opened
 picture = map_view.draw_map(context)
+st.space("small")  # or the window cuts the button
 draw_offer(context)
 widgets.notes(forward.notes)
 map_of_head, output = widgets.side_by_side(2, 1)

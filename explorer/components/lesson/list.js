@@ -3,7 +3,7 @@
 import {painted} from "../painted.js";
 import {progress, go, made, STORE} from "./progress.js";
 
-function row(lesson, kept) {
+function row(lesson, kept, begin) {
   const done = (kept?.done ?? []).filter(at => at >= 1 && at <= lesson.steps.length).length;
   const count = lesson.steps.length, whole = done === count;
   const at = Math.min(Math.max(1, Number(kept?.at) || 1), count);
@@ -14,7 +14,8 @@ function row(lesson, kept) {
   title.append(made("span", "facts", lesson.own ? `${facts} · yours` : facts));
   words.append(title, made("p", "about", lesson.about));
   const state = made("div", "state", whole ? "✓ done" : begun ? `${done} of ${count} done` : "");
-  const link = made("a", "open", whole ? "Again" : begun ? `Continue at step ${at}` : "Start");
+  const link = made("a", "open", whole ? "Again" : begun ? `Continue at step ${at}` : begin ? "Start here" : "Start");
+  link.classList.toggle("first", begin && !whole && !begun);
   link.href = lesson.steps[begun ? at - 1 : 0];
   link.setAttribute("aria-label", `${link.textContent}: ${lesson.title}`);
   link.addEventListener("click", event => {
@@ -34,13 +35,13 @@ export default function ({data, parentElement}) {
     return go(begun.steps[0]);
   }
   const all = progress(), list = parentElement.querySelector(".lesson-list");
-  list.replaceChildren(...data.map(lesson => row(lesson, all[lesson.name])));
   const some = data.some(lesson => all[lesson.name]);
+  list.replaceChildren(...data.map((lesson, i) => row(lesson, all[lesson.name], !some && i === 0)));
   const forget = parentElement.querySelector(".lesson-forget");
   forget.hidden = !some;
   forget.onclick = () => {
     localStorage.removeItem(STORE);
-    list.replaceChildren(...data.map(lesson => row(lesson)));
+    list.replaceChildren(...data.map((lesson, i) => row(lesson, undefined, i === 0)));
     forget.hidden = true;
   };
 }
