@@ -24,6 +24,7 @@ class Predict:
 class LessonStep:
     """One address with its text, and the task of the reader there.
 
+    `control` is what the task is done with, `look` the view that then shows its result.
     `do` has one of `lesson_file.WAYS`; `done` has the parameters of the address after the task, and
     `show` the values that the app sets when it does the task. A step without `done` has no task.
     """
@@ -33,6 +34,7 @@ class LessonStep:
     text: str
     notes: str = ""
     control: str = ""
+    look: str = ""
     do: Mapping[str, object] = field(default_factory=dict)
     done: Mapping[str, str] = field(default_factory=dict)
     show: Mapping[str, str] = field(default_factory=dict)

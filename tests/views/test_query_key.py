@@ -99,9 +99,7 @@ def test_the_ledger_goes_step_by_step() -> None:
 
 
 def test_a_source_is_followed_to_its_head_and_back(shipped_models: None) -> None:
-    at = apps.page(
-        "attention/query_key", model="induction", layer="1", head="0", pair_view="Why"
-    )
+    at = apps.page("attention/query_key", model="induction", layer="1", head="0", pair_view="Why")
     follow = next(one for one in at.button if str(one.key).startswith("follow_key_0."))
     head = int(str(follow.key).rpartition(".")[2])
     apps.run(follow.click())

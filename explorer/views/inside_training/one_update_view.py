@@ -273,8 +273,8 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     if run_update is None:
         return None
     st.text(
-        f"Update {step + 1:,} of {last:,}, from its batch to the loss after it: the gradient of the "
-        "loss for every weight, and how far the optimizer moves it."
+        f"Update {step + 1:,} of {last:,}, from its batch to the loss after it: the gradient of "
+        "every weight, and how far the optimizer moves it."
     )
     [*STAGES.values()][stage](chosen, run_update)
     st.caption(run_update.note)

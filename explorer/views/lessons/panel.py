@@ -113,6 +113,7 @@ def _data(lesson: Lesson, at: int) -> dict[str, object]:
         "page": step.page,
         "first": FIRST_PAGE,
         "control": step.control,
+        "look": step.look,
         "asks": step.predict is not None,
         "done": dict(step.done),
         "shown": address_at(lesson, at, step.ends) if step.ends else "",
