@@ -88,7 +88,7 @@ const POLL = 40, PATIENCE = 5000;
 
 const toggle = state => state.playing ? pause(state) : play(state);
 
-// From the last step it begins again, and from the `opening` one that no reader has chosen.
+// From the last step it begins again, and from the `opening` one, which may be in the middle.
 function play(state) {
   if (isStill() || state.count < 2 && !state.grows) return;
   state.playing = true;

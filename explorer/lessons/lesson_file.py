@@ -22,7 +22,6 @@ SHORT, LINE, LONG, ADDRESS = 80, 300, 2_000, 20_000
 """Characters of a title, a sentence, a text, an address (where a letter may take nine)."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 CONTROL = re.compile(r"[A-Za-z0-9_-]{1,80}")
-KEYS = {"control": "control", "look": "view"}
 PARAMETER = re.compile(r"[a-z_]{1,40}")
 SUFFIX = ".toml"
 QUOTED = re.compile(
@@ -127,17 +126,16 @@ def _table_in(text: str, file: str) -> dict[str, Any]:
 
 def _step(table: Mapping[str, Any], where: str) -> LessonStep:
     of = _Fields(table, where, "title", "open", "text")
-    control, look = (of.text(name, SHORT, needed=False) for name in KEYS)
-    for name, key in zip(KEYS, (control, look), strict=True):
-        if key and not CONTROL.fullmatch(key):
-            raise of.wrong(name, f"must be the key of a {KEYS[name]}: letters, digits, _ and -")
+    keys = {name: of.text(name, SHORT, needed=False) for name in ("control", "look")}
+    for name in [name for name, key in keys.items() if key and not CONTROL.fullmatch(key)]:
+        raise of.wrong(name, "must be the key of a control: letters, digits, _ and -")
     step = LessonStep(
         title=of.text("title", SHORT),
         open=of.text("open", ADDRESS),
         text=of.text("text", LONG),
         notes=of.text("notes", LONG, needed=False),
-        control=control,
-        look=look,
+        control=keys["control"],
+        look=keys["look"],
         do=_do(of),
         done=of.parameters("done"),
         show=of.parameters("show"),

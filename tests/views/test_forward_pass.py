@@ -8,12 +8,13 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stage_cut import BETWEEN
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.analysis.query_key import strongest
+from explorer.analysis.query_key import strongest, strongest_cell
 from explorer.app.session import SESSION_KEY
 from explorer.catalog import opened_model
 from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
+from explorer.inference.default_head import default_head
 from explorer.text.visible_text import readable
 from explorer.views.forward_pass.neurons_view import KEY
 from explorer.views.forward_pass.stage_values import NOTEBOOK_BATCH, NOTEBOOK_IDS, notebook_shapes
@@ -168,9 +169,10 @@ def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
     assert (kept(at)["decoder_token"], kept(at)["encoder_token"]) == ("0", "1")
 
 
-def test_without_a_choice_the_key_is_the_one_attended_to_most() -> None:
+def test_it_opens_at_an_ordinary_cell_and_of_a_query_at_the_key_attended_to_most() -> None:
     opened = opened_model.open_model("letters")
     of = forward_pass.run_text(opened, opened.example)
+    assert handed(page(), "stage_values") == [*strongest_cell(of, *default_head(opened))]
     last = len(of.target) - 1
     column = strongest(of, "decoder.self_attn", 1, 0, last)
     at = page(WEIGHTS, head="0", decoder_token=str(last))

@@ -153,7 +153,7 @@ CAPTIONS: Rows = {
     "experiments/interventions?layer=1&head=2&edits=1.1~h.d.0.1.z": ["After − before"],
     "experiments/interventions?text=the+cat&layer=0&head=1": [
         "Click a cell to pin it",
-        "Nothing is changed yet.",
+        "Nothing is changed yet",
     ],
     "experiments/interventions?text=the+cat&layer=0&head=1&edits=1.1~h.d.0.1.z": [
         "weights of this head are unchanged.",

@@ -34,7 +34,6 @@ function nearest({data, place_of}, x) {
 function go(state, to) {
   if (to < 0 || to >= state.count || to === state.at) return;
   state.at = to;
-  state.opening = undefined;
   (globalThis.explorerChoices ??= new Map()).set(state.data.name, [[to]]);
   frame(state);
   if (to === state.data.at) kept.delete(state.data.of);
@@ -98,7 +97,7 @@ function show(state) {
   const {data} = state;
   if (state.fresh) {
     Object.assign(state, {fresh: false, at: shown(data), count: data.steps.length, grows: false});
-    if (state.at === data.at) state.opening = data.at;
+    state.opening = data.at;
     (globalThis.explorerChoices ??= new Map()).set(data.name, [[state.at]]);
     clearTimeout(state.writing);
     state.writing = setTimeout(() => write(state), WRITE_AFTER);

@@ -35,7 +35,6 @@ function ring(state) {
   const rule = above + (isHere ? first + `${outline} @media (min-width: 641px) { ${unclipped} }` : "");
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
-  // What the task is done with; then what shows its result, or a view to read where there is no task.
   const looked = (state.done || !hasTask(data)) && data.look;
   const drawn = looked ? document.querySelector(`.st-key-${CSS.escape(looked)}`) : isHere && document.querySelector(control);
   const presents = document.documentElement.matches(".presenting"), shown = `${data.at} ${presents} ${looked}`;

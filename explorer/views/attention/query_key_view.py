@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 from torch import Tensor
@@ -47,7 +46,7 @@ BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
 KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
 LIST = {"width": 190}
-UNLABELLED: dict[str, Any] = {"as_list": True, "label_visibility": "collapsed", "width": 130}
+UNLABELLED = {"label_visibility": "collapsed"}
 
 
 def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass]:
@@ -63,7 +62,7 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
         best = first[1] if query == first[0] else strongest(forward, *here, query)
         label = _label("Key", words.column)
         key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
-        view = one_of("pair_view", VIEWS, PRODUCTS, **UNLABELLED)
+        view = one_of("pair_view", VIEWS, PRODUCTS, as_list=True, width=130, **UNLABELLED)
     edited, which = draw_active(context, (AFTER, BEFORE) if view in WHY else ())
     if which == AFTER:
         forward = edited.forward
@@ -174,8 +173,7 @@ def _draw_row(pair: QueryKeyPair, names: list[str]) -> None:
         score: [three(value) for value in pair.row_scores[order].tolist()],
         "weight": [_weight(value) for value in pair.row_weights[order].tolist()],
     }
-    with st.container(key="pair_row"):
-        tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT)
+    tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT, key="pair_row")
 
 
 def _weight(value: float) -> str:

@@ -111,9 +111,8 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
         _draw_button(columns[""], label, f"why_{entry.name}", _toggle_findings, entry.name)
         return
     adapter = " + LoRA" if is_there(entry.folder, ADAPTER_CONFIG) else ""
-    family = "" if entry.family == OURS else f"{entry.family}: "
-    kind = f"{family}{model_descriptions.in_short(entry.config)}{adapter}"
-    columns["Kind"].caption(kind, wrap=False)
+    of = "" if entry.family == OURS else f"{entry.family}: "
+    columns["Kind"].caption(of + model_descriptions.in_short(entry.config) + adapter, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
     columns["Held-out metric"].caption(
         literal_sentence(model_descriptions.short_score(entry.run)), wrap=False

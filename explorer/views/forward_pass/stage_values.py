@@ -326,7 +326,8 @@ def stage_script(context: PageContext) -> Script:
     forward = context.forward
     stages = [stage.name for stage in stages_of(forward.config)]
     name = str(STAGE_CHOICES.texts().get("stage") or "")
-    token = token_of(context, forward.config.stacks[-1])
+    stack = forward.config.stacks[-1]
+    token = token_of(context, stack, len(forward.source if stack == "encoder" else forward.target))
     name = name if name in stages else pass_position.usual_stage(context)
     return script(stage_code, forward, name, context.choice.head, token)
 

@@ -71,8 +71,7 @@ TOO_MANY_LOGITS = (
     "smaller batch or vocabulary."
 )
 QUICK_STEPS = 10
-"""A step of the smallest model takes milliseconds, however few its multiplications: the page opens
-with what is there in less than a second."""
+"""A step of the smallest model takes milliseconds: so many are less than a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,10 +271,8 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     run_update = _update_after(chosen, step)
     if run_update is None:
         return None
-    st.text(
-        f"Update {step + 1:,} of {last:,}, from its batch to the loss after it: the gradient of "
-        "every weight, and how far the optimizer moves it."
-    )
+    words = "from its batch to the loss after it, with the gradient and the step of every weight."
+    st.text(f"Update {step + 1:,} of {last:,}, {words}")
     [*STAGES.values()][stage](chosen, run_update)
     st.caption(run_update.note)
     return script(update_code, chosen.run, step, run_update.note == SAVED)

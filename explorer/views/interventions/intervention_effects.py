@@ -51,10 +51,7 @@ from explorer.views.shared.tables import facts
 from explorer.views.shared.widgets import choose_output_position
 
 NO_HEAD = "This model has no output head, so there is no output to compare."
-NOTHING_YET = (
-    "Nothing is changed yet. Press the example, or choose a change above: then the map after it "
-    "and the difference stand beside this one."
-)
+NOTHING_YET = "Nothing is changed yet: press the example, or choose a change above."
 
 BARS_HEIGHT = 310
 ORIGINAL = "Original pass"

@@ -81,7 +81,7 @@ def shows_edits() -> bool:
     """Whether the page shows the pass with the interventions, alone or beside the one without."""
     names = filter(address.is_declared, (CHOOSES, "pair_view", "with"))
     chosen = {address.current_value(name) for name in names}
-    is_page = any(map(address.is_declared, (CHOOSES, "look")))
+    is_page = address.is_declared(CHOOSES) or address.is_declared("look")
     is_usual = is_page and not address.is_declared("pair_view")
     return (bool(chosen & WITH) or is_usual) and BEFORE not in chosen
 

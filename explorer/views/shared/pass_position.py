@@ -18,7 +18,6 @@ from explorer.app.messages import draw_notes, keep_note
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import redraw, session, state_of
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import ForwardPass
 from explorer.text.visible_text import cut
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import PinnedCell
@@ -176,11 +175,12 @@ def chosen_position(context: PageContext) -> PassPosition:
         quoted, title = cut(stage, LONGEST_QUOTED_NAME), stages[usual].title
         invalid["stage"] = f"This model has no stage “{quoted}”; showing {title}."
         stage = usual
-    counts, places = _tokens_in(forward), _usual_places(context)
+    counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
+    places = _usual_places(context)
     tokens, columns, address = {}, {}, {"stage": stage if stage == texts.get("stage") else ""}
     for stack in forward.config.stacks:
         name = f"{stack}_token"
-        first = places.get(name, counts[stack] - 1)
+        first = places[name]
         number = number_of(name, "token", first, counts[stack])
         tokens[stack] = first if number is None else number
         if texts.get(name):
@@ -237,25 +237,18 @@ def stage_of_part(context: PageContext, part: str) -> str:
     return name if name in {stage.name for stage in stages} else ""
 
 
-def _tokens_in(forward: ForwardPass) -> dict[str, int]:
-    return {"encoder": len(forward.source), "decoder": len(forward.target)}
-
-
 def _usual_places(context: PageContext) -> dict[str, int]:
-    """By parameter, query and key of the default head's strongest cell, also for other heads.
-
-    So a step to another layer keeps the token.
-    """
-    part = context.default_head[0]
-    cell = strongest_cell(context.forward, *context.default_head)
-    return dict(zip((query_of(part), key_of(part)), cell, strict=True))
+    """By parameter, the tokens of the default head's strongest cell, else the last of a stack."""
+    forward, part = context.forward, context.default_head[0]
+    last = {"encoder_token": len(forward.source) - 1, "decoder_token": len(forward.target) - 1}
+    query, key = strongest_cell(forward, *context.default_head)
+    return {**last, query_of(part): query, key_of(part): key}
 
 
-def token_of(context: PageContext, stack: str) -> int:
-    """The chosen token of a stack, else that of the strongest cell, else the last."""
-    name, count = f"{stack}_token", _tokens_in(context.forward)[stack]
-    place = whole_number(STAGE_CHOICES.texts().get(name, ""), count)
-    return _usual_places(context).get(name, count - 1) if place is None else place
+def token_of(context: PageContext, stack: str, count: int) -> int:
+    """The chosen token of a stack that reads `count` tokens, else its usual one."""
+    place = whole_number(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
+    return _usual_places(context)[f"{stack}_token"] if place is None else place
 
 
 def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
