@@ -513,7 +513,7 @@ _on(
 )
 _on(
     "checkpoints",
-    option("show", "View", "a view of the weights"),
+    option("show", "View", "a view of the weights", "all models"),
     option(
         "ledger", "Parameters of", "the chosen model, or a document's configuration", "the model"
     ),

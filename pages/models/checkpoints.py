@@ -5,6 +5,7 @@ import streamlit as st
 from explorer.app import reader_models
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.catalog import ModelError
 from explorer.views.checkpoints import VIEWS, chosen_model, models_to_open
 from explorer.views.shared import widgets
 
@@ -19,7 +20,7 @@ with chosen:
 models_to_open.draw_model_list(entries, context.choice.model)
 models_to_open.draw_pretrained_models(entries, context.choice.model)
 models_to_open.draw_own_model(context)
-if show in VIEWS:
+if show in VIEWS or isinstance(context.model, ModelError):  # of that, what is wrong
     with chosen:
         opened = chosen_model.open_or_examine(context, entries)
         draw, code = VIEWS[show]

@@ -101,7 +101,7 @@ def test_a_folder_opens_by_its_address(visitor: Visitor, visit: Visit, tmp_path:
 
 
 def test_a_view_is_chosen_by_the_keyboard_and_the_list_is_whole(visitor: Visitor) -> None:
-    page = visitor.open("/checkpoints?model=shakespeare")
+    page = visitor.open("/checkpoints?model=shakespeare&show=Parameters")
     # The list has no scroll box of its own, whose edge could fall into a row.
     assert visitor.widget("model_list").evaluate("rows => rows.scrollHeight <= rows.clientHeight")
     parameters = page.get_by_role("radio", name="Parameters", exact=True)

@@ -25,7 +25,7 @@ def test_an_opened_chart_is_drawn(visitor: Visitor) -> None:
         chart = view.get_by_test_id("stPlotlyChart")
         expect(chart.locator(marks).first).to_be_attached()
         expect(chart.get_by_text("WebGL is not supported")).to_have_count(0)
-    visitor.open("/checkpoints")
+    visitor.open("/checkpoints?show=Parameters")
     expect(visitor.widget("parameter_boxes").locator(".iciclelayer path").first).to_be_attached()
 
 

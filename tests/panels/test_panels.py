@@ -125,7 +125,7 @@ VIEWS: list[View] = [
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, checks.longer, ("bert",)),
     ("training/training", {"task": "reverse"}, checks.training, ("letters",)),
     ("models/checkpoints", {"show": "Parameters"}, checks.ledger, FEW),
-    ("models/checkpoints", {"ledger": "paper"}, checks.ledger, ("letters",)),
+    ("models/checkpoints", {"show": "Parameters", "ledger": "paper"}, checks.ledger, ("letters",)),
     ("models/checkpoints", {"show": "Weights"}, checks.weights, FEW),
     ("models/checkpoints", {"show": "Norms"}, checks.norms, FEW),
     ("models/checkpoints", {"show": "Singular values"}, checks.spectrum, FEW),

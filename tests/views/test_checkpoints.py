@@ -64,7 +64,7 @@ def test_what_a_view_offers_follows_the_tensors_and_the_sidebar() -> None:
     assert not any(option.endswith("bias") for option in options), "a vector has no spectrum"
     at = page(model="translation", show="Norms", tensors="Biases")
     assert views(at) >= {"norms_encoder", "norms_decoder"}
-    at = page(model="translation", ledger="paper")
+    at = page(model="translation", show="Parameters", ledger="paper")
     fault = next(each for each in at.caption if "cannot be exported" in each.value)
     nearest = fault.help.replace("\\", "").replace("\u2060", "")
     assert nearest.startswith("The nearest is ")
@@ -85,7 +85,7 @@ def test_an_adapter_is_exported_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     bert = open_folder(tiny.reference_bert(tmp_path / "bert"))
     run = tuned_run(tmp_path, bert, "sentences", labelled_table(), lora_rank=2)
     train_to_end(run.folder)
-    at = page(model=run.name)
+    at = page(model=run.name, show="Parameters")
     (offered,) = [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
     assert "Export the LoRA adapter" in str(offered.proto)
     at = page(model="reverse")

@@ -6,6 +6,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis.default_head import default_head
 from explorer.analysis.forward_pass.stage_cut import BETWEEN
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest, strongest_cell
@@ -14,7 +15,6 @@ from explorer.catalog import opened_model
 from explorer.components import mounting
 from explorer.components.mounting import PageViews
 from explorer.inference import forward_pass
-from explorer.inference.default_head import default_head
 from explorer.text.visible_text import readable
 from explorer.views.forward_pass.neurons_view import KEY
 from explorer.views.forward_pass.stage_values import NOTEBOOK_BATCH, NOTEBOOK_IDS, notebook_shapes

@@ -213,7 +213,7 @@ CAPTIONS: Rows = {
     "input/positions?text=+&lab=Permutation": ["type a sentence"],
     "input/positions?table_width=An+odd+width,+7": ["7 dimensions are 3 pairs and a last sine"],
     "input/positions?model=translation&open=position_surface": ["The first 48 positions are shown"],
-    "models/checkpoints?model=translation": ["are counted in one box"],
+    "models/checkpoints?model=translation&show=Parameters": ["are counted in one box"],
     "attention/heads?model=translation&part=Encoder&side=Flow&open=flow_sankey": ["strongest"],
     **{
         f"{path}{way}&learn_from=Your+own+text&learn_own={'ab+' * 1_000}": [
@@ -226,7 +226,7 @@ CAPTIONS: Rows = {
         "`decoder.blocks.0.cross_attn.q_proj.weight`",
         "Exact: a singular value decomposition",
     ],
-    "models/checkpoints?model=translation&ledger=paper": [
+    "models/checkpoints?model=translation&show=Parameters&ledger=paper": [
         "the parts below add up to one layer",
         "It cannot be exported: no published model family has this architecture.",
     ],
