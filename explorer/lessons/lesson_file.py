@@ -126,7 +126,7 @@ def _table_in(text: str, file: str) -> dict[str, Any]:
 
 def _step(table: Mapping[str, Any], where: str) -> LessonStep:
     of = _Fields(table, where, "title", "open", "text")
-    keys = {name: of.text(name, SHORT, needed=False) for name in ("control", "look")}
+    keys: dict[str, Any] = {key: of.text(key, SHORT, needed=False) for key in ("control", "look")}
     for name in [name for name, key in keys.items() if key and not CONTROL.fullmatch(key)]:
         raise of.wrong(name, "must be the key of a control: letters, digits, _ and -")
     step = LessonStep(
@@ -134,8 +134,7 @@ def _step(table: Mapping[str, Any], where: str) -> LessonStep:
         open=of.text("open", ADDRESS),
         text=of.text("text", LONG),
         notes=of.text("notes", LONG, needed=False),
-        control=keys["control"],
-        look=keys["look"],
+        **keys,
         do=_do(of),
         done=of.parameters("done"),
         show=of.parameters("show"),

@@ -70,7 +70,8 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
     with result_column:
         if wrong.picture is not None:
             draw_picture(wrong.picture, "found", "with a mistake")
-        draw_result(wrong, right)
+        with st.container(key="found_result"):
+            draw_result(wrong, right)
     with right_column:
         if right.picture is not None:
             draw_picture(right.picture, "found_right", "as it should be")
