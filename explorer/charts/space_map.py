@@ -30,7 +30,6 @@ SIDES: dict[str, dict[str, Any]] = {
     "upper right": {"align": "left", "dx": 6, "dy": -13},
     "lower right": {"align": "left", "dx": 6, "dy": 13},
     "upper left": {"align": "right", "dx": -6, "dy": -13},
-    "lower left": {"align": "right", "dx": -6, "dy": 13},
 }
 BEFORE_LABEL = {"left": 0.0, "center": 0.5, "right": 1.0}
 """The share of a label's width that is to the left of its place."""

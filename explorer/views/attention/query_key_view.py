@@ -173,7 +173,8 @@ def _draw_row(pair: QueryKeyPair, names: list[str]) -> None:
         score: [three(value) for value in pair.row_scores[order].tolist()],
         "weight": [_weight(value) for value in pair.row_weights[order].tolist()],
     }
-    tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT, key="pair_row")
+    with st.container(key="pair_row"):
+        tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT)
 
 
 def _weight(value: float) -> str:
