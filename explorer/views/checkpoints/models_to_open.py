@@ -38,8 +38,8 @@ from models.families import FAMILIES
 from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
-    "Model": 44,
-    "Kind": 40,
+    "Model": 40,
+    "Kind": 44,
     "Family": 16,
     "Parameters": 23,
     "On disk": 16,
