@@ -39,8 +39,8 @@ from models.loading.folder_config import OURS
 from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
-    "Model": 44,
-    "Kind": 56,
+    "Model": 40,
+    "Kind": 44,
     "Parameters": 23,
     "On disk": 16,
     "Held-out metric": 35,
