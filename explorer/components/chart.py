@@ -34,7 +34,6 @@ def chart(
     """Draw a chart that holds its rows, or one without rows together with their `table`.
 
     In print it is the chart `printed`, if that differs.
-
     With `on_pick` a click in the chart's only selection is told, as its fields by name; a browser
     may send anything. What is `chosen` is a part of the widget's key: the browser tells a click on
     the same mark again only after the chart is new.

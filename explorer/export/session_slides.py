@@ -123,9 +123,8 @@ class _Slide:
     def __init__(self, title: str, view: KeptView, place: str, base: str) -> None:
         self.session, self.place = title, place
         self.link = base + view.address if base else None
-        origin = view.about.items()
-        is_said = {name for name, text in origin if name == "sentence" and text in view.title}
-        about = " · ".join(f"{name} {text}" for name, text in origin if name not in is_said)
+        origin = [(k, v) for k, v in view.about.items() if k != "sentence" or v not in view.title]
+        about = " · ".join(f"{name} {text}" for name, text in origin)
         self.figures = main_figures(view.figures)
         caption = view.note if view.is_drawn else GONE
         self.head = [

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from functools import cache, lru_cache
-from textwrap import shorten
 
 SPACE, NEWLINE, RETURN, TAB = "␣", "↵", "␍", "⇥"
 
@@ -27,12 +26,6 @@ def cut(text: str, longest: int) -> str:
         return text
     front = longest // 2
     return f"{text[:front]}…{text[len(text) - (longest - 1 - front) :]}"
-
-
-def first_words(text: str, longest: int) -> str:
-    """The words that fit into so many characters; of a script without spaces, the letters."""
-    words = shorten(text, longest, placeholder=" …")
-    return words if words != "…" else f"{text[: longest - 1]}…"
 
 
 def in_quotes(text: str) -> str:

@@ -15,7 +15,6 @@ function made(list, [id, , picture], tell) {
   const item = document.createElement("li"), button = document.createElement("button");
   let from = 0, isDropped = false;  // a click follows the drop
   item.dataset.id = id;
-  button.type = "button";
   button.setAttribute("aria-keyshortcuts", "Alt+ArrowUp Alt+ArrowDown");
   button.append(painted(picture, "image/png"), document.createElement("span"));
   item.append(button);

@@ -44,12 +44,11 @@ from explorer.export.session_slides import session_pdf
 from explorer.lessons.lesson import address_of
 from explorer.lessons.lesson_file import LessonError, lesson_from
 from explorer.system.limits import MB
-from explorer.text.visible_text import first_words, literal, literal_sentence
+from explorer.text.visible_text import literal, literal_sentence
 
 Make = Callable[[], Sequence[Figure]]
 THUMBNAIL, TITLE_LINE = 0.12, 60
-"""The resolution of a small picture, of one for print; letters of a title on one line of a slide.
-"""
+"""A small picture's share of the resolution of print; letters of a title on a line of a slide."""
 
 
 def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = None) -> None:
@@ -333,8 +332,8 @@ def _main_views(
 ) -> list[str]:
     """The first view that is no table, with what stands beside it."""
     halves = [key for key, view in views.items() if view.offline and view.offline.half]
-    drawn = [key for key, some in figures.items() if not all(map(is_table, some))]
-    main = drawn[:1] or [*figures][:1]
+    drawn = (key for key, some in figures.items() if not all(map(is_table, some)))
+    main = [*drawn, *figures][:1]
     return halves[:2] if halves and main[0] in halves[:2] else main
 
 
@@ -364,8 +363,9 @@ def _title(about: Mapping[str, str]) -> str:
     row = ROWS.get(reader.page)
     if row and row.part == "attention" and {"layer", "head"} <= about.keys():
         page = f"{page}: layer {about['layer']}, head {about['head']}"
-    text = about.get("sentence") or about.get("run")
-    return f"“{first_words(text, TITLE_LINE - len(page))}” · {page}" if text else page
+    text, room = about.get("sentence") or about.get("run") or "", TITLE_LINE - len(page)
+    short = text if len(text) <= room else f"{text[:room].rstrip()}…"
+    return f"“{short}” · {page}" if text else page
 
 
 def _in_words(about: Mapping[str, str]) -> Mapping[str, str]:
