@@ -1,14 +1,12 @@
 // Where the figures of a page stand: the top of the first, the share of the page that all in sight
-// cover, and whether each is as large as its picture needs or ends with the window; presented, also
-// whether it has most of the height and they have the width.
+// cover, and whether each is as large as its picture needs or, presented, has most of the window.
 () => {
   const main = document.querySelector("[data-testid=stMain]").getBoundingClientRect();
   const left = Math.max(main.left, 0), figures = [], presents = document.querySelector(".presenting");
   const panel = document.querySelector(".st-key-lesson_panel")?.getBoundingClientRect().top ?? innerHeight;
   for (const host of document.querySelectorAll("[data-testid=stMain] *")) {
     const stage = host.closest("[class*=st-key-stage-]"), chart = host.matches("[class*=st-key-stage-chart-]") && host;
-    const view = host.shadowRoot?.querySelector(stage ? ".view" : ".view:has(canvas), .view:has(table)");
-    const figure = view || chart;
+    const figure = host.shadowRoot?.querySelector(stage ? ".view" : ".view:has(canvas), .view:has(table)") || chart;
     const {top, bottom, left: x, right} = figure ? figure.getBoundingClientRect() : {top: innerHeight};
     if (top < panel - 40 && right - x > 100 && bottom - top > 80) figures.push({stage, figure, top, bottom, x, right});
   }

@@ -22,9 +22,8 @@ CHOSEN = {**HEAD, "text": "to be"}
 LONG = "to be or not to be, " * 150
 FIGURES = Path(__file__).with_name("figures.js").read_text("utf-8")
 SIZES = ((1280, 720), (1440, 900), (1920, 1080), (390, 844))
-PRESENT = "&present=true"
-LESSON = f"{PRESENT}&lesson=masks&lesson_step=2"
-STATES = [*(("", size) for size in SIZES), (PRESENT, SIZES[0]), (LESSON, SIZES[0])]
+PRESENTED = ("&present=true", "&present=true&lesson=masks&lesson_step=2")
+STATES = [*(("", size) for size in SIZES), *((state, SIZES[0]) for state in PRESENTED)]
 TABLES = {"lessons", "tokens", "tokenizer_training", "administration"}
 """Their tables and chips are as high as their words, or there is no run here."""
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]

@@ -244,8 +244,10 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     student.asks(lesson_step=str(len(steps) - 1))
     own.close()
 
-    visitor.load()
+    visitor.load(f"{page.url.removeprefix(visitor.url)}&hidden=adjust")  # as a link in this tab
     page.wait_for_function(READY)
+    page.keyboard.press("s")  # the window that is open
+    assert len(visitor.context.pages) == 2
     notes.keyboard.press("PageUp")
     visitor.asks(lesson_step=str(len(steps) - 1), present="true")
     expect(title).to_have_text(steps[-2].title)
