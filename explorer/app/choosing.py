@@ -70,7 +70,7 @@ def show_on_arrival(entry: ModelEntry, before: str) -> None:
     """
     reader = session()
     if reader.has_arrived and not address.is_named("model"):
-        why = f"This page cannot show {before}, so {entry.title} is chosen."
+        why = f"Shown for {entry.title}, not for {before}."
         keep_note(ARRIVAL, why, until=(reader.page, entry.name))
         reader.open_next = entry.folder
         redraw()

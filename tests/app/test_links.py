@@ -48,15 +48,15 @@ def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> N
 
 def test_a_head_that_is_clicked_while_its_list_is_hidden_is_in_the_address() -> None:
     at = a_page("attention/attention", hidden=["head", "text"], layer="1", head="1")
-    put_state(at, head=0, text="a hat")
-    assert dict(at.query_params) | {"head": "0", "text": "a hat"} == dict(at.query_params)
+    put_state(at, head=2, text="a hat")
+    assert dict(at.query_params) | {"head": "2", "text": "a hat"} == dict(at.query_params)
 
 
 def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
     """What follows from it is not said to be chosen."""
     at = a_page("attention/attention", hidden=["model"], text="日本")
     assert "model" not in [each.key for each in at.selectbox]
-    assert "letters" in sent(at, "attention_head")[0]["words"]["title"]
+    assert "Letters" in sent(at, "attention_head")[0]["words"]["title"]
     assert "Models" not in titles(at)
     assert "suggested_model" not in [each.key for each in at.button]
     listed = put_state(at, share=True).multiselect(key="hide_in_link")
@@ -67,13 +67,13 @@ def test_a_fixed_model_has_no_list_and_no_page_that_opens_another() -> None:
 
 def test_every_link_repeats_what_is_around_a_view_and_a_kept_view_leaves_it_out() -> None:
     asked = STAYS | {"sidebar": ["folded"]}
-    at = a_page("attention/attention", **asked, layer="1")
+    at = a_page("attention/attention", **asked, layer="0")
     found = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
     assert len(found) > 15
     assert [link for link in found if link | asked != link] == []
     press(at, "keep")
     (view,) = (KEPT.of(at.session_state[SESSION_KEY].owner) or KeptSession()).views
-    assert view.address == "/attention?model=letters&layer=1"
+    assert view.address == "/attention?model=letters&layer=0"
 
 
 def test_the_class_builder_writes_what_is_hidden_into_the_link() -> None:

@@ -63,7 +63,7 @@ def test_a_session_is_page_slides_and_talk(visit: Visit, browser: Browser, tmp_p
     window.get_by_role("button", name="Open as a talk").click()
     kept.asks(lesson="the-black-cat", lesson_step="1", present="true")
     expect(kept.widget("lesson_panel")).to_contain_text(HARMFUL)
-    said = "model Translation · sentence the black cat · attention Cross · layer 0 · head 1"
+    said = "model English to French · sentence the black cat · attention Cross · layer 0 · head 1"
     kept.page.keyboard.press("Space")
     expect(kept.widget("lesson_words")).to_have_text(said)
     kept.page.keyboard.press("Escape")

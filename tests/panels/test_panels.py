@@ -90,7 +90,7 @@ VIEWS: list[View] = [
     ("input/embedding_space", {"space_of": "Unembedding"}, checks.space, ("letters", "bert", "t5")),
     ("input/embedding_space", ENCODER_IN_3D, checks.space, ("translation", "t5")),
     ("attention/query_key", {}, checks.why, (*SOME, "reverse", "bert")),
-    ("attention/query_key", {"edits": OF_MOST_KINDS, "layer": "1"}, checks.why, ("letters",)),
+    ("attention/query_key", {"edits": OF_MOST_KINDS, "head": "1"}, checks.why, ("letters",)),
     ("attention/query_key", {"pair_view": "Products"}, checks.pair, (*SOME, "reverse")),
     ("attention/query_key", {"pair_view": "Value"}, checks.pair, ("bert",)),
     ("forward_pass/logit_lens", {}, checks.lens, (*FEW, "reviews", "gpt2")),

@@ -90,7 +90,7 @@ def test_the_other_model_reads_the_text(tmp_path: Path, monkeypatch: pytest.Monk
     assert other(page(MODEL, text="31415926"))[0] == "reverse"
     at = page(MODEL, text="31415926", other_model="digits")
     assert "9 tokens long and digits reads at most 6: shorten it to its first 5 ch" in said(at)
-    assert "To compare the whole text, choose reverse." in said(at)
+    assert "To compare the whole text, choose Reverse." in said(at)
     assert not views(at)
 
 
@@ -144,7 +144,7 @@ def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_difference_is_exported_with_both_places(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(layer="0", head="1", other_layer="1", other_head="3")
     figure = exported(at, monkeypatch)
-    name = "letters · Decoder self-attention · Layer {}, head {}".format
+    name = "Letters · Decoder self-attention · Layer {}, head {}".format
     assert figure.title == f"{name(1, 3)} − {name(0, 1)}"
     assert figure.title in said(at), "as it is called on screen"
     found = figure.about
