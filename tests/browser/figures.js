@@ -6,7 +6,7 @@
   const panel = document.querySelector(".st-key-lesson_panel")?.getBoundingClientRect().top ?? innerHeight;
   for (const host of document.querySelectorAll("[data-testid=stMain] *")) {
     const stage = host.closest("[class*=st-key-stage-]"), chart = host.matches("[class*=st-key-stage-chart-]") && host;
-    const figure = host.shadowRoot?.querySelector(stage ? ".view" : ".view:has(canvas), .view:has(table)") || chart;
+    const figure = host.shadowRoot?.querySelector(stage && presents ? ".view" : ".view:has(canvas), .view:has(table)") || chart;
     const {top, bottom, left: x, right} = figure ? figure.getBoundingClientRect() : {top: innerHeight};
     if (top < panel - 40 && right - x > 100 && bottom - top > 80) figures.push({stage, figure, top, bottom, x, right});
   }
