@@ -78,7 +78,9 @@ export default function ({data: [page, hidden]}) {
   skip();
   const before = globalThis.explorerPage;
   globalThis.explorerPage = page;
-  if (before !== undefined && before !== page) {
+  if (before === page) return;
+  document.querySelector(".st-key-views [aria-current]")?.scrollIntoView({block: "nearest"});
+  if (before !== undefined) {
     document.querySelector('[data-testid="stMain"]')?.scrollTo({top: 0, behavior: "instant"});
   }
 }
