@@ -2,13 +2,14 @@
 
 import {paint, signs} from "./paint.js";
 import {bends, layout, spread, TOP} from "./place.js";
+import {fades} from "../fading.js";
 import {choiceOf, css, element, news, publish, taken, tellPage, three} from "../shared.js";
 
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
 function make(state) {
   const {root} = state;
-  Object.assign(state, {range: root.querySelector("input"), shown: null});
+  Object.assign(state, {range: root.querySelector("input"), shown: null, faded: fades(state.stage)});
   state.stage.addEventListener("scroll", () => paint(state), {passive: true});
   state.stage.addEventListener("pointermove", event => point(state, hit(state, event)));
   state.stage.addEventListener("pointerenter", () => { state.follows = false; });
@@ -216,6 +217,7 @@ function counted(state) {
   tell(state);
   const read = state.follows && data.place !== null && state.place.bands[data.place];
   if (read) state.stage.scrollLeft = read.left + read.wide - state.stage.clientWidth + 4;
+  state.faded();
 }
 
 // What stood elsewhere goes to its place.
