@@ -128,7 +128,7 @@ export function tellLine(root, {title, hint}, said, isPinned = false) {
   line.classList.toggle("idle", !said);
   say(line, ...(said ?? [title, {}]));
   root.querySelector(".hint").textContent = said ? "" : hint;
-  if (isPinned) line.append(element("span", "where", "  pinned, Esc unpins"));
+  if (isPinned) line.append(element("span", "where", "  pinned"), element("span", "where pointing", ", Esc unpins"));
   return line;
 }
 

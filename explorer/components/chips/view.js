@@ -89,7 +89,8 @@ function spoken({data, points}, place) {
 }
 
 function idle({sentence, data}) {
-  sentence.textContent = `${counted(data.total, "token")}. Point at a token to see its details.`;
+  const tip = element("span", "pointing", " Point at a token to see its details.");
+  sentence.replaceChildren(`${counted(data.total, "token")}.`, tip);
 }
 
 function mark(state) {

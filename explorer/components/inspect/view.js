@@ -197,7 +197,7 @@ function paint(state) {
   const tops = [above, below].filter(half => half?.most).map(half =>
     `${half.looks ? "upper" : "lower"} half up to ${sent(state, half.most)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
-  if (!state.hovered) line.append(element("span", "where", " · pinned, Esc unpins"));
+  if (!state.hovered) line.append(element("span", "where", " · pinned"), element("span", "where pointing", ", Esc unpins"));
   describe(state, state.halves[0], above);
   describe(state, state.halves[1], below);
 }

@@ -281,7 +281,7 @@ export function legend(state) {
   const nth = n => n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`;
   if (Math.max(down, across) > 1) notes.push(`every ${nth(Math.max(down, across))} label shown`);
   if (place.cell * place.scale < 1) notes.push("each pixel is the maximum of its cells");
-  if (state.exact) notes.push("point at a cell for three digits");
+  if (state.exact && matchMedia("(hover: hover)").matches) notes.push("point at a cell for three digits");
   root.querySelector(".notes").textContent = notes.join(" · ");
 }
 

@@ -63,5 +63,6 @@ function buttonOf(state, item) {
 function sayItem({root, data}, said) {
   const line = root.querySelector(".sentence");
   line.classList.toggle("idle", !said);
+  line.classList.toggle("pointing", !said);
   line.textContent = said ?? data.words.idle;
 }

@@ -109,6 +109,7 @@ function paint(state) {
   pen.fillText(data.words.row + " ↓", left - 10, top - 12);
   const line = state.root.querySelector(".sentence"), {idle, chosen, other} = data.words;
   line.classList.toggle("idle", !pointed);
+  line.classList.toggle("pointing", !shown);
   const [sentence, parts] = shown ? kindOf(state).said(state, shown) : [idle, {}];
   say(line, sentence + (shown ? same(shown, state.selected) ? chosen : other : ""), parts);
 }
