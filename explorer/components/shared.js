@@ -128,8 +128,14 @@ export function tellLine(root, {title, hint}, said, isPinned = false) {
   line.classList.toggle("idle", !said);
   say(line, ...(said ?? [title, {}]));
   root.querySelector(".hint").textContent = said ? "" : hint;
-  if (isPinned) line.append(element("span", "where", "  pinned"), element("span", "where pointing", ", Esc unpins"));
+  if (isPinned) line.append(pinnedNote("  "));
   return line;
+}
+
+export function pinnedNote(before) {
+  const note = element("span", "where", `${before}pinned`);
+  note.append(element("span", "pointing", ", Esc unpins"));
+  return note;
 }
 
 // Whether two places, which are plain values, are one.
