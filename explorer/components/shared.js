@@ -128,15 +128,13 @@ export function tellLine(root, {title, hint}, said, isPinned = false) {
   line.classList.toggle("idle", !said);
   say(line, ...(said ?? [title, {}]));
   root.querySelector(".hint").textContent = said ? "" : hint;
-  if (isPinned) line.append(pinnedNote("  "));
+  if (isPinned) line.append(element("span", "where", `  ${pinnedWords()}`));
   return line;
 }
 
-export function pinnedNote(before) {
-  const note = element("span", "where", `${before}pinned`);
-  note.append(element("span", "pointing", ", Esc unpins"));
-  return note;
-}
+// Nobody points with a finger, and a phone has no Esc.
+export const forPointer = words => matchMedia("(hover: hover)").matches ? words : "";
+export const pinnedWords = () => `pinned${forPointer(", Esc unpins")}`;
 
 // Whether two places, which are plain values, are one.
 export const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);

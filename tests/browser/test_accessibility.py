@@ -198,7 +198,7 @@ def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     visitor.asks(head="0")
     canvas, at = visitor.cell("attention_head", 0, 0)
     canvas.tap(position=at)
-    expect(visitor.widget("attention_head").locator(".where > :visible")).to_have_count(0)
+    expect(visitor.widget("attention_head").locator(".where")).to_have_text("  pinned")
     visitor.open("/")
     visitor.fits("/")
     visitor.drawn("pass_map")

@@ -19,7 +19,7 @@ export function arrange(state) {
   const {panels, stage, root} = state, first = panels[0], [n, m] = first.size;
   fit(root.querySelector(".equation"), root.clientWidth);
   state.band = 14 + Math.min(HIGHEST_LABEL, heightOf(state) / 5, widestOf(state, first, state.data.columns));
-  const wide = Math.max(stage.clientWidth, widthOf(state));
+  const wide = Math.max(stage.clientWidth, leastOf(state, 0), leastOf(state, 1));
   const room = (wide - margin(state, first) - 3 * GAP) / 4 - 3;
   const line = stage.querySelector(".line0"), high = heightOf(state) - AROUND;
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
@@ -41,12 +41,9 @@ export function arrange(state) {
   needs(state, above + below + AROUND);
 }
 
-// What all panels of a line need at their smallest.
-function widthOf(state) {
-  const least = ({size: [, columns], kind}) => columns * (kind === "pair" ? SMALLEST : DIMENSION);
-  return Math.max(...[0, 1].map(line => state.panels.filter(panel => panel.line === line)
-    .reduce((sum, panel) => sum + margin(state, panel) + least(panel) + GAP + 3, 0)));
-}
+// What the panels of a line need at their smallest.
+const leastOf = (state, line) => state.panels.filter(panel => panel.line === line).reduce((sum, panel) =>
+  sum + margin(state, panel) + panel.size[1] * (panel.kind === "pair" ? SMALLEST : DIMENSION) + GAP + 3, 0);
 
 function fit(equation, width) {
   equation.style.fontSize = "";

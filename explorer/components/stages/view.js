@@ -3,8 +3,8 @@
 import {fades} from "../fading.js";
 import {arrange, legend, overlay, paint} from "./paint.js";
 import {
-  element, largestOf, moved, news, plain, publish, putInWords, same, taken, tellLine, tellPage,
-  three,
+  element, forPointer, largestOf, moved, news, plain, publish, putInWords, same, taken, tellLine,
+  tellPage, three,
 } from "../shared.js";
 
 function make(state) {
@@ -199,8 +199,7 @@ function tell(state) {
     panel.box.classList.toggle("on", panel.of === meant);
     panel.box.classList.toggle("aside", Boolean(steps) && panel.of !== meant);
   }
-  const tip = element("span", "pointing", data.tip);
-  root.querySelector(".about").replaceChildren(...(meant ? [about(state, meant)] : [data.about, tip]));
+  root.querySelector(".about").textContent = meant ? about(state, meant) : data.about + forPointer(data.tip);
 }
 
 // ---- running ------------------------------------------------------------------------
