@@ -2,12 +2,7 @@
 // top and the end of the window as --room. What stands above may come late, so the stages are measured
 // again whenever something on the page changes its size.
 
-import {fades} from "./fading.js";
-
-// On a phone these are one line that scrolls: see page_top.css.
-const LINES = "#stMain :is(.st-key-title, .stHorizontalBlock, .stElementContainer:has(> [data-testid=stButtonGroup]))";
 const BELOW = 8, LEAST = 260, FAR = 0.5;  // px, px, and a share of the window
-const narrow = matchMedia("(max-width: 760px)");
 
 // Further down the page a figure has most of a window to itself.
 function roomOf(stage, main) {
@@ -33,15 +28,11 @@ export function watchStages() {
   if (globalThis.explorerStages) return;
   let waits = 0;
   const soon = () => { waits ||= requestAnimationFrame(() => { waits = 0; watch(); measure(); }); };
-  const sizes = new ResizeObserver(soon), watched = new WeakSet(), fading = new WeakMap();
+  const sizes = new ResizeObserver(soon), watched = new WeakSet();
   const watch = () => {
     for (const box of document.querySelectorAll("[data-testid=stMainBlockContainer], .st-key-lesson_panel")) {
       if (!watched.has(box)) sizes.observe(box);
       watched.add(box);
-    }
-    for (const line of narrow.matches ? document.querySelectorAll(LINES) : []) {
-      if (!fading.has(line)) fading.set(line, fades(line));
-      fading.get(line)();
     }
   };
   globalThis.explorerStages = new MutationObserver(soon);
