@@ -1,6 +1,7 @@
 // Another page opens at its top: Streamlit leaves the reader where the page before was scrolled to.
 // What the address hides of the page is not displayed: no key reaches it, and it keeps its value.
 
+import {fades} from "./fading.js";
 import {watchStages} from "./figure_stage.js";
 
 function hide(names) {
@@ -70,15 +71,32 @@ function sameTheme() {
   tell();
 }
 
+// On a phone a row of controls is one line that scrolls: see page_top.css.
+const LINES = "#stMain :is(.st-key-title, .stHorizontalBlock, .stElementContainer:has(> [data-testid=stButtonGroup]))";
+function watchLines() {
+  if (globalThis.explorerLines) return;
+  const narrow = matchMedia("(max-width: 760px)"), lines = new WeakMap();
+  const fade = () => document.querySelectorAll(narrow.matches ? LINES : "#none").forEach(line => {
+    if (!lines.has(line)) lines.set(line, fades(line));
+    lines.get(line)();
+  });
+  globalThis.explorerLines = new MutationObserver(() => requestAnimationFrame(fade));
+  globalThis.explorerLines.observe(document.body, {childList: true, subtree: true});
+  addEventListener("resize", fade);
+}
+
 export default function ({data: [page, hidden]}) {
   sameTheme();
   watchStages();
+  watchLines();
   hide(hidden);
   oneEntryForAnAct();
   skip();
   const before = globalThis.explorerPage;
   globalThis.explorerPage = page;
-  if (before !== undefined && before !== page) {
+  if (before === page) return;
+  document.querySelector(".st-key-views [aria-current]")?.scrollIntoView({block: "nearest"});
+  if (before !== undefined) {
     document.querySelector('[data-testid="stMain"]')?.scrollTo({top: 0, behavior: "instant"});
   }
 }

@@ -128,9 +128,12 @@ export function tellLine(root, {title, hint}, said, isPinned = false) {
   line.classList.toggle("idle", !said);
   say(line, ...(said ?? [title, {}]));
   root.querySelector(".hint").textContent = said ? "" : hint;
-  if (isPinned) line.append(element("span", "where", "  pinned, Esc unpins"));
+  if (isPinned) line.append(element("span", "where", `  pinned${forPointer(", Esc unpins")}`));
   return line;
 }
+
+// Nobody points with a finger, and a phone has no Esc.
+export const forPointer = words => matchMedia("(hover: hover)").matches ? words : "";
 
 // Whether two places, which are plain values, are one.
 export const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);

@@ -186,7 +186,7 @@ def test_axe_finds_nothing_serious_in_any_view(visitor: Visitor, page: str) -> N
 
 
 def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
-    """At 390 pixels, by touch: a tap pins a cell, and another picks a head."""
+    """At 390 pixels, by touch: a tap pins a cell, without a word of Esc, another picks a head."""
     visitor = visit(width=390, height=844, touch=True)
     step = "/?lesson=attention_by_hand&lesson_step=1"
     for address in ("/lessons", step, "/attention?model=translation"):
@@ -198,7 +198,7 @@ def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     visitor.asks(head="0")
     canvas, at = visitor.cell("attention_head", 0, 0)
     canvas.tap(position=at)
-    expect(visitor.widget("attention_head").locator(".where")).to_contain_text("pinned")
+    expect(visitor.widget("attention_head").locator(".where")).to_have_text("  pinned")
     visitor.open("/")
     visitor.fits("/")
     visitor.drawn("pass_map")

@@ -69,7 +69,7 @@ def test_the_main_figure_takes_what_is_left(visitor: Visitor, subtests: pytest.S
                 wait_until(lambda: visitor.page.evaluate(FIGURES)[0] < 2_000, "a figure")
                 visitor.settled()
                 top, cover, fills = visitor.page.evaluate(FIGURES)
-                assert top <= (400 if width < 400 else 220 if state else 190)
+                assert top <= (300 if width < 400 else 220 if state else 190)
                 assert cover >= (0.7 if state else 0.55) or fills
 
 

@@ -1,7 +1,7 @@
 // Tokens as chips. One line says what the chip under the pointer is; nothing moves.
 
 import {framed} from "../framing.js";
-import {choiceOf, counted, element, publish, say, taken} from "../shared.js";
+import {choiceOf, counted, element, forPointer, publish, say, taken} from "../shared.js";
 
 function make(state) {
   const {root} = state;
@@ -89,7 +89,7 @@ function spoken({data, points}, place) {
 }
 
 function idle({sentence, data}) {
-  sentence.textContent = `${counted(data.total, "token")}. Point at a token to see its details.`;
+  sentence.textContent = `${counted(data.total, "token")}.${forPointer(" Point at a token to see its details.")}`;
 }
 
 function mark(state) {

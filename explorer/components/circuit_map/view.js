@@ -2,13 +2,14 @@
 
 import {paint, signs} from "./paint.js";
 import {bends, layout, spread, TOP} from "./place.js";
+import {fades} from "../fading.js";
 import {choiceOf, css, element, news, publish, taken, tellPage, three} from "../shared.js";
 
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
 function make(state) {
   const {root} = state;
-  Object.assign(state, {range: root.querySelector("input"), shown: null});
+  Object.assign(state, {range: root.querySelector("input"), shown: null, faded: fades(state.stage)});
   state.stage.addEventListener("scroll", () => paint(state), {passive: true});
   state.stage.addEventListener("pointermove", event => point(state, hit(state, event)));
   state.stage.addEventListener("pointerenter", () => { state.follows = false; });
@@ -200,11 +201,11 @@ function foldedWords({data, place: {folded, thin}}) {
 
 // Another number of edges is drawn; the output stays in sight until a pointer comes.
 function counted(state) {
-  const {data, root} = state;
+  const {data, root, stage} = state;
   state.range.max = String(data.counts.length - 1);
   state.range.value = String(Math.max(0, data.counts.indexOf(state.count)));
   root.querySelector(".count output").textContent = String(state.count);
-  if (!state.stage.clientWidth) return;
+  if (!stage.clientWidth) return;
   const drawn = data.edges.slice(0, state.count).flatMap(edge => edge.at.map(([, score]) => Math.abs(score)));
   state.largest = Math.max(...drawn, 1e-12);
   state.largestPart = Math.max(...data.parts.map(part => Math.abs(part[4] ?? 0)), 1e-12);
@@ -215,7 +216,8 @@ function counted(state) {
     `${data.title}. ${state.count} edges, the strongest: ${data.edges.slice(0, 3).map((_, edge) => spokenOf(state, {edge})).join(" ")}`);
   tell(state);
   const read = state.follows && data.place !== null && state.place.bands[data.place];
-  if (read) state.stage.scrollLeft = read.left + read.wide - state.stage.clientWidth + 4;
+  if (read) stage.scrollLeft = read.left + read.wide - stage.clientWidth + 4;
+  state.faded();
 }
 
 // What stood elsewhere goes to its place.

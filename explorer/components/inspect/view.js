@@ -3,8 +3,8 @@
 
 import {framed} from "../framing.js";
 import {
-  ABSENT, bit, css, element, INFINITE, joined, later, needs, news, plain, publish, ramp, same, sent,
-  singlesOf, taken, tellLine, tellPage, unknown, valueOf,
+  ABSENT, bit, css, element, forPointer, INFINITE, joined, later, needs, news, plain, publish, ramp, same,
+  sent, singlesOf, taken, tellLine, tellPage, unknown, valueOf,
 } from "../shared.js";
 
 const ROWS = 0, COLUMNS = 1;
@@ -197,7 +197,7 @@ function paint(state) {
   const tops = [above, below].filter(half => half?.most).map(half =>
     `${half.looks ? "upper" : "lower"} half up to ${sent(state, half.most)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
-  if (!state.hovered) line.append(element("span", "where", " · pinned, Esc unpins"));
+  if (!state.hovered) line.append(element("span", "where", ` · pinned${forPointer(", Esc unpins")}`));
   describe(state, state.halves[0], above);
   describe(state, state.halves[1], below);
 }

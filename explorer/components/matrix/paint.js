@@ -2,8 +2,8 @@
 
 import {blank, isHatched, isUnknown, LABEL, leftOut, SMALL, tell} from "./view.js";
 import {
-  bit, bracket, css, element, fitted, hatch, isolated, mixed, number, over, ramp, sized, strength,
-  unknown, valueOf,
+  bit, bracket, css, element, fitted, forPointer, hatch, isolated, mixed, number, over, ramp, sized,
+  strength, unknown, valueOf,
 } from "../shared.js";
 
 // The colour of a cell as an index into 256, or -1 where there is nothing to colour.
@@ -281,7 +281,7 @@ export function legend(state) {
   const nth = n => n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`;
   if (Math.max(down, across) > 1) notes.push(`every ${nth(Math.max(down, across))} label shown`);
   if (place.cell * place.scale < 1) notes.push("each pixel is the maximum of its cells");
-  if (state.exact) notes.push("point at a cell for three digits");
+  if (state.exact) notes.push(...[forPointer("point at a cell for three digits")].filter(Boolean));
   root.querySelector(".notes").textContent = notes.join(" · ");
 }
 

@@ -6,7 +6,7 @@ import {sameEdge} from "./view.js";
 import {CHIP, slanted, SLANTED, tokenLabel} from "../columns.js";
 import {css, fitted, isolated, rgb, sized} from "../shared.js";
 
-export const GUTTER = 30, NARROWEST = 17, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
+export const GUTTER = 30, NARROWEST = 17, FITS = 11, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
@@ -28,7 +28,7 @@ export function layout(state) {
   const gaps = (flow.stacks.length - 1) * APART;
   const lean = data.count > 1 ? 28 : 8;  // slanted answers lean to the right
   const room = stage.clientWidth - GUTTER - gaps - lean;
-  const column = Math.min(120, Math.max(NARROWEST, room / columns));
+  const column = Math.min(120, room >= FITS * columns ? room / columns : NARROWEST);  // or it scrolls
   const longest = list => Math.max(0, ...list.map(text => pen.measureText(text).width));
   const tokens = longest(flow.stacks.flatMap(stack => stack.tokens));
   const bottom = tokens > column - 10 && column < 56 ? SLANTED : CHIP;

@@ -3,6 +3,7 @@
 import {closeInside, makeInside, openReached, readInside} from "./block.js";
 import {backwards, carrying, flowOf, forwards, wroteIn} from "./flow.js";
 import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
+import {fades} from "../fading.js";
 import {
   choiceOf, css, element, later, MOST, news, publish, putInWords, say, taken, tellPage, three,
 } from "../shared.js";
@@ -28,6 +29,7 @@ function make(state) {
   });
   const {canvas, stage} = state;
   makeInside(state);
+  state.faded = fades(stage);
   stage.addEventListener("pointermove", event => point(state, hit(state, event)));
   stage.addEventListener("pointerleave", () => point(state, null));
   stage.addEventListener("click", event => hold(state, hit(state, event)));
@@ -488,6 +490,7 @@ function show(state) {
   paint(state);
   if (fresh && isFirstSight()) play(state);
   if (fresh) stage.scrollLeft = xOf(state, state.flow.stacks.at(-1), state.heldAt) - stage.clientWidth / 2;
+  state.faded();
   if (!grew) return;
   if (data.appends[0]) play(state, WRITING);
   else state.writing = false;

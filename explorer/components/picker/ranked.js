@@ -2,7 +2,7 @@
 
 import {notes, shaded} from "./grid.js";
 import {choose} from "./view.js";
-import {element, heightOf, maximum, needs, same, tellPage} from "../shared.js";
+import {element, forPointer, heightOf, maximum, needs, same, tellPage} from "../shared.js";
 
 const LEAST = 104, MOST = 300, GAP = 8, AROUND = 8;  // px: of a row, between them, around the list
 
@@ -63,5 +63,5 @@ function buttonOf(state, item) {
 function sayItem({root, data}, said) {
   const line = root.querySelector(".sentence");
   line.classList.toggle("idle", !said);
-  line.textContent = said ?? data.words.idle;
+  line.textContent = said ?? forPointer(data.words.idle);
 }

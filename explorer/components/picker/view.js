@@ -7,8 +7,8 @@ import {CELLS} from "./cells.js";
 import {GRID} from "./grid.js";
 import {isRanked, mark, rank} from "./ranked.js";
 import {
-  counted, css, moved, needs, news, plain, publish, putInWords, REST, same, say, sized, taken,
-  tellNow, tellPage,
+  counted, css, forPointer, moved, needs, news, plain, publish, putInWords, REST, same, say, sized,
+  taken, tellNow, tellPage,
 } from "../shared.js";
 
 const KINDS = {cells: CELLS, grid: GRID};
@@ -109,7 +109,7 @@ function paint(state) {
   pen.fillText(data.words.row + " ↓", left - 10, top - 12);
   const line = state.root.querySelector(".sentence"), {idle, chosen, other} = data.words;
   line.classList.toggle("idle", !pointed);
-  const [sentence, parts] = shown ? kindOf(state).said(state, shown) : [idle, {}];
+  const [sentence, parts] = shown ? kindOf(state).said(state, shown) : [forPointer(idle), {}];
   say(line, sentence + (shown ? same(shown, state.selected) ? chosen : other : ""), parts);
 }
 

@@ -8,8 +8,9 @@ import {
 const LABEL = 12, WIDEST = 84, HIGHEST_LABEL = 60, WITH_NUMBER = 34, GAP = 14;
 // Of both lines: their titles and legends, and what is between them; the share of the line above.
 const AROUND = 96, ABOVE = 0.64;
-// The largest cells above and below.
-const LARGEST = [56, 24];
+// The largest cells above and below, the smallest above, and the least width of a dimension: where
+// the window has less, the panels scroll sideways.
+const LARGEST = [56, 24], SMALLEST = 14, DIMENSION = 3;
 // The equation has the smaller letters where it is too wide, down to the smallest that can be read.
 const LETTERS = 26, LEAST_LETTERS = 14;
 
@@ -18,9 +19,11 @@ export function arrange(state) {
   const {panels, stage, root} = state, first = panels[0], [n, m] = first.size;
   fit(root.querySelector(".equation"), root.clientWidth);
   state.band = 14 + Math.min(HIGHEST_LABEL, heightOf(state) / 5, widestOf(state, first, state.data.columns));
-  const room = (stage.clientWidth - margin(state, first) - 3 * GAP) / 4 - 3;
+  const wide = Math.max(stage.clientWidth, leastOf(state, 0), leastOf(state, 1));
+  const room = (wide - margin(state, first) - 3 * GAP) / 4 - 3;
   const line = stage.querySelector(".line0"), high = heightOf(state) - AROUND;
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
+  stage.querySelector(".line1").style.width = `${wide}px`;
   state.size = even(Math.min(room / m, (ABOVE * high - state.band) / n, LARGEST[0]));
   const above = Math.ceil(state.band + n * state.size + 4);
   let below = 0;
@@ -37,6 +40,10 @@ export function arrange(state) {
   }
   needs(state, above + below + AROUND);
 }
+
+// What the panels of a line need at their smallest.
+const leastOf = (state, line) => state.panels.filter(panel => panel.line === line).reduce((sum, panel) =>
+  sum + margin(state, panel) + panel.size[1] * (panel.kind === "pair" ? SMALLEST : DIMENSION) + GAP + 3, 0);
 
 function fit(equation, width) {
   equation.style.fontSize = "";

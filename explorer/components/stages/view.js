@@ -1,15 +1,17 @@
 // One head stage by stage: an equation, its tensors beside each other, one cell held in all of them.
 
+import {fades} from "../fading.js";
 import {arrange, legend, overlay, paint} from "./paint.js";
 import {
-  element, largestOf, moved, news, plain, publish, putInWords, same, taken, tellLine, tellPage,
-  three,
+  element, forPointer, largestOf, moved, news, plain, publish, putInWords, same, taken, tellLine,
+  tellPage, three,
 } from "../shared.js";
 
 function make(state) {
   const {root} = state;
   state.hovered = state.locked = state.dim = state.over = state.of = null;
   state.panels = [];
+  state.faded = fades(state.stage);
   state.cell = () => state.hovered || state.locked;
   state.meant = () => state.over || state.of;
   const symbol = event => event.target.closest?.("[data-of]")?.dataset.of ?? null;
@@ -197,7 +199,7 @@ function tell(state) {
     panel.box.classList.toggle("on", panel.of === meant);
     panel.box.classList.toggle("aside", Boolean(steps) && panel.of !== meant);
   }
-  root.querySelector(".about").textContent = meant ? about(state, meant) : data.about;
+  root.querySelector(".about").textContent = meant ? about(state, meant) : data.about + forPointer(data.tip);
 }
 
 // ---- running ------------------------------------------------------------------------
@@ -219,6 +221,7 @@ function show(state) {
   arrange(state);
   for (const panel of state.panels) paint(state, panel);
   draw(state);
+  state.faded();
 }
 
 publish("stages", ".stages", make, show);

@@ -171,15 +171,12 @@ def _sign(head: HeadStages) -> str:
 
 
 def _about(head: HeadStages, rows: int, columns: int) -> str:
-    text = (
-        "Point at a symbol to see its tensor, or at a tensor to see its symbol; click to keep it."
+    if len(head.rows) == rows and len(head.columns) == columns:
+        return ""
+    return (
+        f"{len(head.rows)} of {rows:,} queries and {len(head.columns)} of {columns:,} keys "
+        "are shown; the softmax and the output are over all keys. "
     )
-    if len(head.rows) < rows or len(head.columns) < columns:
-        text = (
-            f"{len(head.rows)} of {rows:,} queries and {len(head.columns)} of {columns:,} keys "
-            f"are shown; the softmax and the output are over all keys. {text}"
-        )
-    return text
 
 
 def _window(key: str, count: int, inside: int) -> range:

@@ -57,11 +57,13 @@ ENDS_IN_VECTORS = "This model has no head: its output is one vector for each tok
 
 def opening(title: str, sentence: str) -> None:
     """Open a page with its title and one sentence about what it shows."""
-    with st.container(gap=None):  # elements without height take no room
+    line = st.container(horizontal=True, gap="small", key="opening")
+    with st.container(gap=None, key="below_opening"):  # elements without height take no room
         page_top()
         mounting.begin()
-        with st.container(horizontal=True, gap="small", key="opening"):
-            draw_title(title)
+        with line:
+            with st.container(horizontal=True, gap="small", width="content", key="title"):
+                draw_title(title)
             here = session().page, session().shown_model
             added = map(literal_sentence, take_notes(ARRIVAL, here))
             st.markdown(" ".join((sentence, *added)), width="stretch")
