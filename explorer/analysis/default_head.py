@@ -84,7 +84,8 @@ def on_pattern(opened: OpenModel, forward: ForwardPass, part: str, layer: int, h
 
     Empty where the task expects nothing of this attention and text.
     """
-    expected = _pattern_scores(opened, forward)
+    key = "on the task's pattern", *forward.key
+    expected = cached(opened, key, lambda: _pattern_scores(opened, forward))
     if expected is None or (expected.part, expected.layer) != (part, layer):
         return ""
     share, rows = three(float(expected.scores[head])), expected.rows

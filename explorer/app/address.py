@@ -74,7 +74,12 @@ def values_of(name: str) -> list[str]:
 def is_named(name: str) -> bool:
     """Whether the address has this parameter, even without a value."""
     row_of(name)
-    return name in st.query_params
+    return name in names()
+
+
+def names() -> list[str]:
+    """The parameters that the address has."""
+    return [*st.query_params]
 
 
 def current_value(name: str) -> str:

@@ -101,8 +101,9 @@ def draw_page_link(name: str, label: str | None = None, **parameters: str) -> No
 
 def carried() -> dict[str, list[str]]:
     """Parameters that every link must name: the browser keeps only the bar's bound."""
-    names = [name for name in FRAME if name in UNBOUND or name not in session().bar]
-    return {name: address.values_of(name) for name in (*names, *STAYS) if address.is_named(name)}
+    bar, named = session().bar, address.names()
+    names = [name for name in FRAME if name in UNBOUND or name not in bar]
+    return {name: address.values_of(name) for name in (*names, *STAYS) if name in named}
 
 
 def initial_values() -> dict[str, str]:

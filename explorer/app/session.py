@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.app import streamlit_patches
 from explorer.app.choice import Choice
 from explorer.catalog.available_models import ModelEntry
 
@@ -110,11 +111,11 @@ class Session:
 
 
 def session() -> Session:
-    """The session of the reader whose run this is."""
-    try:
-        reader: Session = st.session_state[SESSION_KEY]
-    except KeyError:
-        reader = st.session_state[SESSION_KEY] = Session()
+    """The session of the reader whose run this is, looked up once in a run."""
+    here = streamlit_patches.kept_in_run()
+    reader: Session | None = here.get(SESSION_KEY)
+    if reader is None:
+        reader = here[SESSION_KEY] = st.session_state.setdefault(SESSION_KEY, Session())
     return reader
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from asyncio import Transport
 from collections import Counter
 from collections.abc import Callable
@@ -139,6 +140,11 @@ def limit_connections() -> None:
 def connection_made(connection: Any, transport: Transport) -> None:
     """Begin as uvicorn does, and refuse a connection beyond the limit with a sentence."""
     _connection_made(connection, transport)
+    line = transport.get_extra_info("socket")
+    if line is not None and line.family in (socket.AF_INET, socket.AF_INET6):
+        # asyncio sets this only where a socket names its protocol, which Streamlit's does not. The
+        # small messages of a run then wait for a browser's delayed acknowledgement: 40 ms.
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     parser = getattr(connection, "conn", None)
     if isinstance(parser, h11.Connection):
         parser.next_event = partial(next_event, parser, parser.next_event)  # type: ignore[method-assign]

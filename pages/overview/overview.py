@@ -40,7 +40,7 @@ head = at.place
 is_blind = not forward.mask(at.part, at.layer).any(-1).all()
 widgets.notes(filter(None, (widgets.head_summary(context), on_pattern(opened, forward, *head))))
 sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every row sums to 1."
-has_sums = not forward.weights(*head).isnan().any()
+has_sums = not widgets.weights_of_head(context).isnan().any()
 st.text(f"{words.explanation} {sums}" if has_sums else words.explanation)
 lines = map_view.code(context, has_edges=picture is not None)
 if picture is not None:

@@ -85,6 +85,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "answer": readers.one_answer,
     "many-runs": readers.many_runs,
     "fifty-readers": readers.fifty,
+    "full-runs": readers.whole_pages,
     "memory-readers": readers.memory,
     "memory-walk": readers.walking,
     "replicas": readers.replicas,

@@ -3,6 +3,8 @@
 import asyncio
 import resource
 from contextlib import nullcontext
+from socket import IPPROTO_TCP, TCP_NODELAY
+from socket import socket as tcp
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -129,6 +131,15 @@ def test_the_soft_limit_of_open_files_becomes_the_hard_one(monkeypatch: pytest.M
         now["limits"] = before
         connection_limits.raise_file_limit()
         assert now["limits"] == after, before
+
+
+def test_small_messages_wait_for_no_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limits, "_connection_made", Mock())
+    with tcp() as line:
+        assert not line.getsockopt(IPPROTO_TCP, TCP_NODELAY)
+        about = Mock(**{"get_extra_info.return_value": line})
+        connection_limits.connection_made(Mock(connections=()), about)
+        assert line.getsockopt(IPPROTO_TCP, TCP_NODELAY)
 
 
 def test_half_of_the_files_are_for_connections(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,10 @@ unpins, all without the server. One cell may be one pixel: 1,024 tokens fit.
 """
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,7 @@ def matrix(
     click: str = "pin it",
     on_pin: Callable[[Place | None], None] | None = None,
     head: Head | None = None,
+    kept: Callable[[Callable[[], bytes]], bytes] = operator.call,
 ) -> None:
     """Draw `values` (queries, keys) with a label for every row and column.
 
@@ -106,13 +109,13 @@ def matrix(
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
     pinning another or unpinning is one rerun, once the hand rests, that calls it; `click` says what
     a click on a cell does. The `head` that it shows may be followed by another of its pass, which
-    the browser has from a `grid`.
+    the browser has from a `grid`. `kept` makes the message, or has it.
     """
-
     name = title or f"{unit} of every {row_name} and {column_name}"
     usual = "{row} attends to {column}: {value}"
     usual = "{row} may attend to {column}" if scale == "mask" else usual
-    message = encode(
+    make = partial(
+        encode,
         values,
         rows,
         columns,
@@ -164,7 +167,7 @@ def matrix(
     _VIEW(
         half=True,
         key=key,
-        data=message,
+        data=kept(make),
         figures=figures,
         title=name,
         height=height,

@@ -4,6 +4,7 @@ It draws the strongest edges to the answer, as the large picture does at first. 
 page shows is lit; a click on a part goes to its page.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,11 +38,12 @@ def miniature(
     layer: tuple[str, int],
     height: int,
     on_go: Callable[[str, int | None], None],
+    kept: Callable[[Callable[[], bytes]], bytes] = operator.call,
 ) -> None:
     """Draw it with a button for each of `parts`, a name and a title from below to above.
 
     `lit` are the names of those that the page shows, `layer` a stack and a layer of it. `on_go`
-    is told the name of a part, or "layer" and which.
+    is told the name of a part, or "layer" and which. `kept` makes the message, or has it.
     """
     names = [name for name, _ in parts]
 
@@ -58,7 +60,7 @@ def miniature(
 
     _VIEW(
         key=key,
-        data=encode(flow, traced, key, title, parts),
+        data=kept(lambda: encode(flow, traced, key, title, parts)),
         height=height,
         choice=_lit(names, lit, layer),
         title=title,

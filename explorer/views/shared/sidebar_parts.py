@@ -19,6 +19,7 @@ from explorer.components.presenter import present_button
 from explorer.components.tools import copy_link, theme_switch
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import cached
 from explorer.views.shared.edit_history import CHOOSES, current_history, draw_active, shows_edits
 from explorer.views.shared.pass_position import STAGE_CHOICES, stage_of_part
 
@@ -72,6 +73,7 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
     answer = information_flow.first_answer(opened, forward)
     parts, lit, layer = _marked(context)
     edited = " with the interventions" * bool(forward.edits)
+    place = "message of the miniature", *forward.key, *parts
     drawing.miniature(
         flow,
         information_flow.cached_route(opened, forward, answer),
@@ -82,6 +84,7 @@ def _draw(context: PageContext, opened: OpenModel, forward: ForwardPass) -> None
         layer=layer,
         height=HEIGHT,
         on_go=partial(_go, context),
+        kept=lambda make: cached(opened, place, make, len),
     )
     state_of(PageViews).drawn.pop(KEY, None)  # a reader exports the page's own pictures
 

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -32,6 +33,7 @@ from explorer.components.matrix import matrix
 from explorer.components.page_top import page_top
 from explorer.inference.answers import score_words, shown_place
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import Label
 from explorer.text.visible_text import literal, literal_sentence
@@ -40,6 +42,7 @@ from explorer.views.shared.code_panel import Script, code_panel
 from explorer.views.shared.export_panel import Make, export_button, origin
 from explorer.views.shared.sidebar_parts import draw_miniature, draw_tools
 
+Result = TypeVar("Result")
 WIDEST = 1760
 """Pixels: a picture and the one next to it stay together on a wide screen."""
 
@@ -139,18 +142,33 @@ def bold_title(title: str) -> str:
     return f"**{literal(title, longest=LONGEST_TITLE)}**"
 
 
+def of_head(context: PageContext, what: str, make: Callable[[], Result]) -> Result:
+    """What is made of the chosen head of this pass, once."""
+    return cached(context.opened, (what, *context.forward.key, *context.choice.place), make)
+
+
+def weights_of_head(context: PageContext) -> Tensor:
+    """The attention weights of the chosen head (queries, keys)."""
+    place = context.choice.place
+    return of_head(context, "weights of a head", lambda: context.forward.weights(*place))
+
+
 def head_summary(context: PageContext) -> str:
-    """A summary of the chosen head's map, computed from its weights."""
+    """A summary of the chosen head's map, computed from its weights once."""
     at, passed = context.choice, context.forward
-    weights, allowed = passed.weights(*at.place), passed.mask(at.part, at.layer)
-    rows, columns = passed.rows(at.part), passed.columns(at.part)
-    return summary_of(weights, allowed, rows, columns, passed.part(at.part).words.cell)
+    weights, allowed = weights_of_head(context), passed.mask(at.part, at.layer)
+    sides, words = (passed.rows(at.part), passed.columns(at.part)), passed.part(at.part).words
+    make = partial(summary_of, weights, allowed, *sides, words.cell)
+    return of_head(context, "summary of a head", make)
 
 
 def draw_head(context: PageContext, key: str) -> None:
     """The chosen head, as large as the window allows: queries down, keys across."""
-    at = context.choice
-    draw_map(context.forward, *at.place, key, head_title(context), WINDOW)
+    at, title = context.choice, head_title(context)
+    allowed = context.forward.mask(at.part, at.layer)
+    kept = partial(of_head, context, f"message of a head: {title}")
+    weights = weights_of_head(context)
+    draw_weights(context.forward, at.part, weights, key, title, allowed=allowed, kept=kept)
 
 
 def draw_map(
