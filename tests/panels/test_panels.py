@@ -92,7 +92,7 @@ VIEWS: list[View] = [
     ("attention/query_key", {"pair_view": "Why"}, checks.why, (*SOME, "reverse", "bert")),
     (
         "attention/query_key",
-        {"pair_view": "Why", "edits": OF_MOST_KINDS, "layer": "1"},
+        {"pair_view": "Why", "edits": OF_MOST_KINDS, "layer": "1", "head": "1"},
         checks.why,
         ("letters",),
     ),
