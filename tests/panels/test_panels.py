@@ -48,6 +48,7 @@ OF_MOST_KINDS = to_address(
     )
 )
 EDITED = {"with": "Your interventions"}
+WHY_AFTER = {"pair_view": "Why", "edits": OF_MOST_KINDS, "layer": "1", "head": "1"}
 ADJUSTED: tuple[dict[str, str], ...] = (
     {},
     {"heads": "Mean", "weighting": "Value norm"},
@@ -89,8 +90,8 @@ VIEWS: list[View] = [
     ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, checks.space, FEW),
     ("input/embedding_space", {"space_of": "Unembedding"}, checks.space, ("letters", "bert", "t5")),
     ("input/embedding_space", ENCODER_IN_3D, checks.space, ("translation", "t5")),
-    ("attention/query_key", {}, checks.why, (*SOME, "reverse", "bert")),
-    ("attention/query_key", {"edits": OF_MOST_KINDS, "head": "1"}, checks.why, ("letters",)),
+    ("attention/query_key", {"pair_view": "Why"}, checks.why, (*SOME, "reverse", "bert")),
+    ("attention/query_key", WHY_AFTER, checks.why, ("letters",)),
     ("attention/query_key", {"pair_view": "Products"}, checks.pair, (*SOME, "reverse")),
     ("attention/query_key", {"pair_view": "Value"}, checks.pair, ("bert",)),
     ("forward_pass/logit_lens", {}, checks.lens, (*FEW, "reviews", "gpt2")),

@@ -29,7 +29,7 @@ HELD_BY_THE_ADDRESS = [
     "attention/masks?example=A+padded+batch",
     "attention/query_key?pair_view=Products&query=1+·+the&key=0+·+<s>&order=By+size+of+the+product",
     "attention/query_key?pair_view=Value&number=12",
-    "attention/query_key?against=0+·+<s>",
+    "attention/query_key?pair_view=Why&against=0+·+<s>",
     "input/positions?scheme=Rotary&dimensions=1&place=5",
     "input/positions?scheme=ALiBi&other_scheme=Rotary&similar_by=Dot+product",
     "input/positions?table_width=An+odd+width,+7",

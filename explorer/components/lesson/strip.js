@@ -37,7 +37,7 @@ function ring(state) {
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const looked = (state.done || !hasTask(data)) && data.look;
   const drawn = looked ? document.querySelector(`.st-key-${CSS.escape(looked)}`) : isHere && document.querySelector(control);
-  const presents = document.documentElement.matches(".presenting"), shown = `${data.at} ${presents} ${looked}`;
+  const presents = document.documentElement.matches(".presenting"), shown = `${data.at} ${presents} ${looked ? drawn?.offsetHeight : ""}`;
   // A page that is still being drawn may be too short to scroll as far.
   if (!drawn || state.shown === shown || !document.querySelector(AT_REST)) return;
   state.shown = shown;

@@ -79,7 +79,8 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         st.caption(f"Of {len(cells):,} head{'s' * (len(cells) > 1)}, {words}.")
     with numbers:
         _draw_numbers(context, sinks)
-        _draw_experiments(context, other)
+        with st.container(key="sink_experiments"):
+            _draw_experiments(context, other)
     st.caption(MEANING)
     widgets.page_links("interventions")
     return script(sinks_code, opened, forward, at.part, at.layer, at.head, other)
@@ -137,9 +138,8 @@ def _draw_experiments(context: PageContext, other: int) -> None:
     rows[after] = [three(effect.after) for effect in effects]
     rows["sink weight"] = [three(float(effect.weights[at.layer, at.head])) for effect in effects]
     table(rows, right=[name for name in rows if name != "experiment"])
-    if effects[0].before is not None:
+    if (before := effects[0].before) is not None:
         whose = "its own answer" if forward.source else "the same tokens"
-        before = effects[0].before
         removed, replaced, _, zeroed = (
             signed(effect.after - before, error_of(before, effect.after)) for effect in effects
         )
