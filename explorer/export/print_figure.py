@@ -103,7 +103,7 @@ def _with_page_style(title: str, chart: Mapping[str, Any], size: Size) -> dict[s
         "font": "sans-serif",
         "title": {"anchor": "start", "fontSize": 13, "fontWeight": "normal"},
         "axisBand": {"labelOverlap": True},
-        "axisX": {"labelSeparation": 12},
+        "axisX": {"labelOverlap": True, "labelSeparation": 12},
         "range": {"category": list(LIGHT.series)},
         "mark": {"color": LIGHT.series[0]},
     }

@@ -222,7 +222,7 @@ def _figure(
         allowed=weights.allowed,
         about=about,
         hidden=weights.hidden,
-        note=" ".join((f"{in_quotes(at.text)}.", f"{summary}.", *weights.notes)),
+        note=" ".join((f"{in_quotes(at.text)}.", *[f"{summary}."] * bool(summary), *weights.notes)),
         **_colours(options),
     )
 
