@@ -29,26 +29,26 @@ WORDS = {
     "encoder.self_attn": AttentionWords(
         "Encoder self-attention",
         **SELF,
-        explanation="Encoder self-attention: a row is a token of the text as query, a column a "
-        "token as key. Hatched cells are masked.",
+        explanation="Encoder self-attention: each row is a token as query, each column a token "
+        "as key. Hatched cells are masked.",
         ahead="No causal mask: later tokens are visible",
     ),
     "decoder.self_attn": AttentionWords(
         "Decoder self-attention",
         **SELF,
-        explanation="Decoder self-attention: a row is a token as query, a column a token as key. "
-        "Hatched cells are masked.",
+        explanation="Decoder self-attention: each row is a token as query, each column a token "
+        "as key. Hatched cells are masked.",
         ahead="Causal mask: later tokens are masked",
     ),
     "decoder.cross_attn": AttentionWords(
         "Cross-attention",
         row="target",
         column="source",
-        cell="Predicting {row}, the decoder attends to {column}: {value}",
+        cell="Writing {row}, the decoder attends to {column}: {value}",
         opening="Cross-attention weights of one head: the stronger a cell, the more the decoder "
-        "attends to that token of your sentence while it predicts the token of that row.",
-        explanation="Cross-attention: a row is the decoder step that predicts the token on its "
-        "left, a column is a token of the sentence in the encoder.",
+        "attends to that token of your sentence while it writes the token of that row.",
+        explanation="Cross-attention: each row is a step of the decoder, labelled with the token "
+        "that it writes; each column is a token of your sentence.",
         ahead="No causal mask: the whole source is visible",
     ),
 }

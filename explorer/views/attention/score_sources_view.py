@@ -350,7 +350,7 @@ def _in_a_row(tokens: Sequence[Token], places: Sequence[int]) -> str:
 
 def _about(sources: ScoreSources) -> str:
     """What the numbers are, and what they leave out."""
-    text = "The scale of every norm is frozen at its value in this pass."
+    text = "Every norm keeps the scale that it has in this pass, so that the sources add up."
     if sources.cap is not None:
         text += f" The score is the one before the cap of ± {three(sources.cap)}."
     widgets.check("The score, as the sum of its sources", sources.difference)

@@ -50,11 +50,11 @@ NUMBER_COLUMNS = ("Parameters", "On disk")
 PRETRAINED_WIDTHS = (66, 22, 12)
 ABOUT = (
     "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
-    "None of their code is run. The app keeps them on its machine for everybody who uses it."
+    "The app runs none of their code. It keeps them on its machine for everybody who uses it."
 )
 CLOSED = (
     "Published models. The person who runs this server adds them on its machine, for example with "
-    "`python -m explorer get smollm2`. None of their code is run."
+    "`python -m explorer get smollm2`. The app runs none of their code."
 )
 LONGEST_IN_LIST = 24
 """Characters that fit into one line of the column; a longer name takes more lines."""

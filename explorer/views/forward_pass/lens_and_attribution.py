@@ -139,8 +139,8 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor, layer: int) -> Non
     table({"after": steps, "its rank": ranks, **columns}, most_rows=LAYERS_IN_SIGHT)
     about = f"{score_sentence(config)} " if config.head == "classifier" else ""
     st.caption(
-        f"{about}In the forward pass the output head reads the last layer alone: its output for "
-        "earlier ones need not be what the model would predict there."
+        f"{about}The output head is trained on the last layer only, so read its answers after "
+        "earlier layers with care."
     )
 
 

@@ -88,7 +88,7 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     with choice:
         marked = None if stopped else sampled
         draw_sampling_stages(opened, stages, sampling, branches, line[at], marked, before, says)
-        st.caption(f"{cut_summary(stages, sampling)} Click a token to force it on a branch.")
+        st.caption(f"{cut_summary(stages, sampling)} Click a token to continue with it.")
     with head:
         _draw_head(context, continuation, at)
     st.markdown("**Branches**")
@@ -230,7 +230,8 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
         absent="masked" if is_whole else "masked or later",
     )
     if at.part == "decoder.cross_attn":
-        st.caption("The last row attends to your sentence to predict the next token.")
+        words = forward.part(at.part).words
+        st.caption(f"{words.explanation} The last row writes the next token.")
 
 
 def draw_sampling_stages(
@@ -323,10 +324,11 @@ def cut_summary(stages: SamplingStages, sampling: Sampling) -> str:
         lines.append(f"top-k cuts {_tokens(allowed - after_k, stages.cut_by_k)}")
     if sampling.top_p is not None:
         lines.append(f"top-p cuts {_tokens(after_k - after_p, stages.cut_by_p)}")
-    cuts = f"Of {_tokens(allowed)}, {'; '.join(lines)}" if lines else "Nothing is cut"
+    cuts = f"Of {_tokens(allowed)}, {'; '.join(lines)}: " if lines else ""
     zero = after_p - stages.left
     rounded = f", {zero:,} {'rounds' if zero == 1 else 'round'} to probability 0" if zero else ""
-    return f"{cuts}: {_tokens(stages.left)} can be sampled{rounded}."
+    every = "All " if 1 < stages.left == len(stages.logits) else ""
+    return f"{cuts}{every}{_tokens(stages.left)} can be sampled{rounded}."
 
 
 def _tokens(count: int, probability: float | None = None) -> str:
