@@ -59,7 +59,7 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     second = kinds[kind](context, first, row)
     is_step = kind == STEP and str(at.training_step) in snapshots
     title = f"Step {at.training_step}" if is_step else SAME_HEAD.format(at.layer, at.head)
-    return replace(first, title=title), second
+    return replace(first, title="Your sentence" if kind == SENTENCE else title), second
 
 
 def _another_head(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:

@@ -174,8 +174,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
             unit="logits",
             scale="diverging",
         )
-        kinds = "MLP is the feed-forward layer" + "; x is cross-attention" * (CROSS in terms.heads)
-        st.caption(f"Heads by number, {kinds}. Click a head to select it.")
+        st.caption("Heads by number, MLP is the feed-forward layer. Click a head to select it.")
     with numbers:
         st.markdown("**Sum**")
         rows = sums(terms)

@@ -203,7 +203,7 @@ def draw_weights(
     `drawing` are more arguments of `matrix`; they replace the usual ones.
     """
     words = forward.part(part).words
-    usual = {"row_name": words.row, "column_name": words.column, "sentence": words.cell, "top": 1.0}
+    usual = {"sentence": words.cell, "top": 1.0}
     across = columns or forward.columns(part)
     how: dict[str, Any] = {**usual, "title": title, "height": height, **drawing}
     matrix(weights, rows or forward.rows(part), across, key=key, **how)
