@@ -30,10 +30,10 @@ SCHEMES = {
 }
 EXPLANATIONS = {
     "sinusoidal": "Each pair of dimensions is a sine and a cosine of one frequency, highest "
-    "first. Each row is the pattern that is added to the token at that position. The dot product "
-    "of two of them depends only on their distance.",
-    "learned": "Each position has its own trained vector: each row is the pattern that is added "
-    "to the token at that position. Nothing about distance is built in.",
+    "first. The position vector is added to the token embedding. The dot product of two "
+    "position vectors depends only on their distance.",
+    "learned": "Each position has its own trained vector, which is added to the token "
+    "embedding; nothing about distance is built in.",
     "rotary": "Nothing is added. Each pair of dimensions of a query or key is rotated by an angle "
     "that grows with the position; shown is a rotated vector of ones. The dot product of a query "
     "and a key then depends on their positions only through the distance.",

@@ -59,7 +59,7 @@ CLOSED = (
 LONGEST_IN_LIST = 24
 """Characters that fit into one line of the column; a longer name takes more lines."""
 LIST_HEIGHT = 400
-"""Pixels: eight models, and a part of the next one."""
+"""Pixels, where all models are listed: eight, and a part of the next one."""
 MOST_MODELS_SHOWN = 10
 """Until the reader wants all models, the list has so many and the chosen one."""
 
@@ -81,7 +81,11 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
             place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
-        rows = st.container(height=LIST_HEIGHT, border=False, gap="xsmall")
+        rows = st.container(
+            height=LIST_HEIGHT if widget_state.get("all_models") else "content",
+            border=False,
+            gap="xsmall",
+        )
     with rows:  # they scroll below the headings
         for at, entry in enumerate(entries):
             is_chosen = entry.name == chosen

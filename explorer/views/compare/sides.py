@@ -110,7 +110,7 @@ def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) ->
     others = [entry for name, entry in context.models.items() if name != at.model]
     others = sorted(others, key=is_other_kind)
     if not others:
-        say("There is no other model here: train one, or open one on the Checkpoints page.")
+        say("There is no other model here: train one, or open one on the Models page.")
         st.stop()
     reader = next((entry for entry in others if not fault(entry)), None)
     names, usual = [entry.name for entry in others], (reader or others[0]).name

@@ -53,7 +53,7 @@ OUTPUTS = {"next": "Next-token probabilities", "mask": "Probabilities for the ma
 
 NO_FINITE_PROBABILITIES = (
     "The probabilities are not a number (NaN), because the logits are not finite: choose another "
-    "model, or read on the page Checkpoints which of its tensors is at fault."
+    "model, or read on the page Models which of its tensors is at fault."
 )
 ENDS_IN_VECTORS = "This model has no head: its output is one vector for each token."
 
