@@ -90,7 +90,7 @@ def on_pattern(opened: OpenModel, forward: ForwardPass, part: str, layer: int, h
         return ""
     share, rows = three(float(expected.scores[head])), expected.rows
     return (
-        f"The expected keys of the task get {share} of the weight of their rows on average "
+        f"This head gives the keys that the task expects a weight of {share} on average "
         f"({rows} {'row' if rows == 1 else 'rows'} of this text)."
     )
 

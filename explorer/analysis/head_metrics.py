@@ -195,15 +195,15 @@ METRICS = {
         HeadMetric(
             "diagonal",
             "Diagonal score",
-            "The weight of query i on key i, special tokens not counted. Rows whose key is "
-            "masked are left out.",
+            "The weight on the key at the query's own position (1: all of it). Special tokens "
+            "are not counted, and rows whose key is masked are left out.",
             cells=lambda rows, columns: aligned_cells(rows, columns),
         ),
         HeadMetric(
             "anti_diagonal",
             "Anti-diagonal score",
-            "The weight of query i on key n − 1 − i of n, special tokens not counted. Rows whose "
-            "key is masked are left out.",
+            "The weight on the key at the query's position counted from the end (1: all of it). "
+            "Special tokens are not counted, and rows whose key is masked are left out.",
             cells=lambda rows, columns: aligned_cells(rows, columns, backwards=True),
         ),
     )

@@ -21,9 +21,11 @@ def summary_of(
     count = int(is_choosing.sum())
     if not count:
         return ""
-    finite = "" if count == int(has_choice.sum()) else " and finite weights"
-    of_rows = "the row" if count == 1 else f"the {count:,} rows"
-    of_rows += f" with more than one visible key{finite}"
+    finite = "" if count == int(has_choice.sum()) else ", with finite weights"
+    of_rows = "the row that sees" if count == 1 else f"the {count:,} rows that see"
+    of_rows += f" more than one key{finite}"
+    if count == len(weights) > 1:
+        of_rows = f"all {count:,} rows"
     chosen = weights[is_choosing].double()
     if not chosen.any():
         return f"Every weight of {of_rows} is 0."
@@ -36,14 +38,12 @@ def summary_of(
     others = int((chosen == chosen.max()).sum()) - 1
     cells = "another cell has" if others == 1 else f"{others:,} other cells have"
     too = f", which {cells} too" if others else ""
-    masked, first = int((~allowed[is_choosing, 0]).sum()), named_at(columns, 0)
-    on_first_key = f"{first}, the first key, is masked in {of_rows}."
+    masked, first = int((~allowed[is_choosing, 0]).sum()), f"The first key, {named_at(columns, 0)},"
+    on_first_key = f"{first} is masked in {of_rows}."
     if masked < len(chosen):
         share = three(100 * float(chosen[:, 0].sum() / chosen.sum()))
         masking = f", {masked:,} of which mask{'s' if masked == 1 else ''} it" if masked else ""
-        on_first_key = (
-            f"{first}, the first key, gets {share} % of the weight of {of_rows}{masking}."
-        )
+        on_first_key = f"{first} gets {share} % of the weight of {of_rows}{masking}."
     return f"{sentence}, the largest weight{where}{too}. {on_first_key}"
 
 

@@ -455,6 +455,6 @@ def sources_in_words(
     bias = sources.position_bias
     those = "The" if bias is None else f"With the position bias of {three(bias)}, the"
     return (
-        f"{start}. Largest sources: in the query, {query}; in the key, {key}. "
-        f"{those} sources of each side alone sum to this {whole}."
+        f"{start}. Largest in the query: {query}. Largest in the key: {key}. "
+        f"{those} query's sources add up to this {whole}, and so do the key's."
     )

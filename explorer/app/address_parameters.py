@@ -278,7 +278,7 @@ _on(
     ),
     number("length", "New tokens", 1, MAX_GENERATED, 12),
     number("temperature", "Temperature", 0.0, 3.0, 1.0, step=0.05),
-    number("top_k", "Top-k", 0, 1_000, 0, help="Keep the k likeliest tokens; 0 keeps all."),
+    number("top_k", "Top-k (0: off)", 0, 1_000, 0, help="Keep the k likeliest tokens."),
     number("top_p", "Top-p", 0.01, 1.0, 1.0, step=0.01),
     number("seed", "Seed", 0, 9_999, 0),
     state("branches", "tokens generated so far, and where they branch"),
@@ -326,7 +326,7 @@ _on(
     option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
     token("near", "Nearest to"),
     switch("in_3d", "3-D", about="whether the space has three axes"),
-    text("near_text", "or to one token that you type", "one token", most=60),
+    text("near_text", "or type a token", "one token", most=60),
 )
 _on(
     "tokenizer_training tokens",
@@ -495,7 +495,7 @@ _on(
 _on(
     "inside_training",
     option("inside_view", "View", "what is shown of the run"),
-    place("update_after", "The update", "a step of the run by its place", "the saved state"),
+    place("update_after", "Step", "a step of the run by its place", "the saved state"),
     place("update_stage", "Stage", "a stage of the update", "2"),
     place("update_example", "Example", "an example of the batch", "0"),
     option("update_matrix", "Matrix", "the name of a tensor", "the first query projection"),

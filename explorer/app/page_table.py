@@ -43,7 +43,7 @@ NAVIGATION: dict[str, dict[str, dict[str, PageRow]]] = {
             "inside_training": PageRow("Inside training", (), view="Inside"),
         },
         "Museum": {"museum": PageRow("Museum")},
-        "Models": {"checkpoints": PageRow("Checkpoints")},
+        "Models": {"checkpoints": PageRow("Models")},
     },
     "Anatomy": {
         "Tokens": {

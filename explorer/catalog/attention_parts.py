@@ -7,11 +7,9 @@ from models import TransformerConfig
 
 @dataclass(frozen=True)
 class AttentionWords:
-    """The words for one kind of attention: its name, its rows and columns, a cell, the map."""
+    """The words for one kind of attention: its name, a cell, the sentence of the page, the map."""
 
     name: str
-    row: str
-    column: str
     cell: str
     opening: str
     explanation: str
@@ -19,36 +17,34 @@ class AttentionWords:
 
 
 SELF = {
-    "row": "query",
-    "column": "key",
     "cell": "{row} attends to {column}: {value}",
-    "opening": "Attention weights of one head over your sentence: the stronger a cell, the more "
-    "the query of that row attends to the key of that column.",
+    "opening": "Each thumbnail is one head: the stronger a cell, the more the query of that row "
+    "attends to the key of that column.",
 }
+STEPS = (
+    "Each row is a step of the decoder, labelled with the token that it writes; each column is a "
+    "token of your sentence."
+)
 WORDS = {
     "encoder.self_attn": AttentionWords(
         "Encoder self-attention",
         **SELF,
-        explanation="Encoder self-attention: a row is a token of the text as query, a column a "
-        "token as key. Hatched cells are masked.",
+        explanation="Encoder self-attention: each row is a token as query, each column a token "
+        "as key. Hatched cells are masked.",
         ahead="No causal mask: later tokens are visible",
     ),
     "decoder.self_attn": AttentionWords(
         "Decoder self-attention",
         **SELF,
-        explanation="Decoder self-attention: a row is a token as query, a column a token as key. "
-        "Hatched cells are masked.",
+        explanation="Decoder self-attention: each row is a token as query, each column a token "
+        "as key. Hatched cells are masked.",
         ahead="Causal mask: later tokens are masked",
     ),
     "decoder.cross_attn": AttentionWords(
         "Cross-attention",
-        row="target",
-        column="source",
-        cell="Predicting {row}, the decoder attends to {column}: {value}",
-        opening="Cross-attention weights of one head: the stronger a cell, the more the decoder "
-        "attends to that token of your sentence while it predicts the token of that row.",
-        explanation="Cross-attention: a row is the decoder step that predicts the token on its "
-        "left, a column is a token of the sentence in the encoder.",
+        cell="Writing {row}, the decoder attends to {column}: {value}",
+        opening=STEPS,
+        explanation=f"Cross-attention. {STEPS}",
         ahead="No causal mask: the whole source is visible",
     ),
 }

@@ -73,7 +73,8 @@ def source_bars(
     names = [f"{' '.join(filter(None, bar[:2]))}  {signed(bar[2])}" for bar in bars]
     axis = {"labelExpr": "names[datum.value] || ''", "title": None, "labelLimit": 240}
     y = {"field": "place", "type": "ordinal", "axis": axis}
-    x = quantity("value", title=None, scale=fixed(*around_zero(ends)), axis={"tickCount": 4})
+    about = {"title": "contribution to the score", "axis": {"tickCount": 4}}
+    x = quantity("value", scale=fixed(*around_zero(ends)), **about)
     colour = {"field": "side", "type": "nominal", "scale": {"domain": SIGN_NAMES}, "legend": None}
     bar_mark: Spec = {"type": "bar", "height": {"band": 0.62}, "cornerRadiusEnd": 2}
     whole_row: Spec = {"type": "rect", "opacity": 0, "cursor": "pointer"}

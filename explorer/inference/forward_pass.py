@@ -336,7 +336,7 @@ def not_finite(passed: Trace) -> tuple[str, ...]:
         if value.is_floating_point() and not all(end.isfinite() for end in value.aminmax()):
             return (
                 f"This forward pass has values that are not finite, first in {name}: the model's "
-                "weights are too large. What depends on them has no value; the page Checkpoints "
+                "weights are too large. What depends on them has no value; the page Models "
                 "shows the weights.",
             )
     return ()

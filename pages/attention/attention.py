@@ -23,13 +23,9 @@ VIEWS = {
 FEW_HEADS, MANY_HEADS = 12, 48
 """Above the first number both columns fill the page; above the second they share it equally."""
 
-widgets.opening(
-    "Attention maps",
-    "Each thumbnail is one head: the stronger a cell, the more the query of that row attends to "
-    "the key of that column.",
-)
 context = page_context()
 at, forward, part = context.choice, context.forward, context.part
+widgets.opening("Attention maps", part.words.opening)
 count = part.layers * part.heads
 shares = (1, 1) if count > MANY_HEADS else (2, 3)
 all_heads, one_head = st.columns(shares) if count > FEW_HEADS else widgets.side_by_side(*shares)

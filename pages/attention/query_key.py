@@ -11,7 +11,8 @@ from models.rotary import RotaryPositions
 
 widgets.opening(
     "Query and key",
-    "A query attends most to the key with which its dot product is largest; see what wrote both.",
+    "A query attends most to the key with which its dot product is largest. See where both come "
+    "from.",
 )
 context = page_context()
 at = context.choice

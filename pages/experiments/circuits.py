@@ -28,7 +28,9 @@ VIEWS: dict[str, Callable[[PageContext, Question, DeltaGenerator], None]] = {
     "Over training": draw_over_training,
 }
 context = page_context()
-widgets.opening("Circuits", "The heads that carry the difference between two texts to the answer.")
+widgets.opening(
+    "Circuits", "Change one text into the other: which heads carry the change to the answer?"
+)
 row = st.container(horizontal=True, vertical_alignment="center", key="circuit_row")
 picture, below = st.container(), st.container()
 with row:  # it stays chosen where there is no question

@@ -39,7 +39,7 @@ DRAWN = dict(zip(VIEWS[1:], (draw_patch_lens, draw_head_grid, draw_faithfulness)
 context = page_context()
 widgets.opening(
     "Interventions",
-    "Change one thing in the pass: the maps and the output are shown before and after it.",
+    "Change one thing in the pass, and see the maps and the output before and after.",
 )
 widgets.notes(context.forward.notes)
 row = st.container(horizontal=True, vertical_alignment="center", gap="small", key="edit_row")

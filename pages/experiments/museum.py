@@ -17,7 +17,7 @@ VIEWS = {"Find the mistake": draw_find_mistake, "Exhibits": draw_exhibit, "Syste
 
 widgets.opening(
     "Museum",
-    "Fourteen mistakes of four teaching texts; twelve are made in a copy of a model.",
+    "Fourteen mistakes from four tutorials; twelve of them run in a copy of a model.",
 )
 context = page_context()
 row = st.container(horizontal=True, vertical_alignment="center", key="museum_row")

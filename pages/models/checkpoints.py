@@ -10,7 +10,7 @@ from explorer.views.checkpoints import VIEWS, chosen_model, models_to_open
 from explorer.views.shared import widgets
 
 widgets.opening(
-    "Checkpoints",
+    "Models",
     "All models that can be opened, and what is in the chosen one.",
 )
 context, entries = page_context(), reader_models.entries()

@@ -254,7 +254,7 @@ TEXT = ("the", "cat", "the", "hat")
 CAUSAL = torch.ones(4, 4, dtype=torch.bool).tril()
 WEIGHTS = torch.tensor([[8, 0, 0, 0], [2, 6, 0, 0], [4, 2, 2, 0], [0, 1, 4, 3]]) / 8
 ELSE = " where more than one key is visible"
-OF_3 = "the 3 rows with more than one visible key"
+OF_3 = "the 3 rows that see more than one key"
 
 
 def summary(weights: torch.Tensor, allowed: torch.Tensor = CAUSAL) -> str:
@@ -278,11 +278,11 @@ def test_the_head_of_a_cell_is_the_one_that_exceeds_its_other_queries_to_the_sam
 
 def test_equal_labels_are_told_apart_by_their_places() -> None:
     assert summary(WEIGHTS[:, [0, 2, 1, 3]], torch.ones_like(CAUSAL)).startswith(
-        "“the” (0) attends to “the” (0): 1.00, the largest weight. “the” (0), the first key, gets"
+        "“the” (0) attends to “the” (0): 1.00, the largest weight. The first key, “the” (0), gets"
     )
     assert summary(WEIGHTS) == (
-        f"“cat” (1) attends to “cat” (1): 0.750, the largest weight{ELSE}. “the” (0), the first "
-        f"key, gets 25.0 % of the weight of {OF_3}."
+        f"“cat” (1) attends to “cat” (1): 0.750, the largest weight{ELSE}. The first key, "
+        f"“the” (0), gets 25.0 % of the weight of {OF_3}."
     )
 
 
@@ -290,7 +290,7 @@ def test_where_nothing_has_weight_no_cell_is_the_largest() -> None:
     assert summary(torch.zeros(4, 4)) == f"Every weight of {OF_3} is 0."
     window = CAUSAL & torch.eye(4, dtype=torch.bool)
     window[3] = CAUSAL[3]
-    alone = "Every weight of the row with more than one visible key is 0."
+    alone = "Every weight of the row that sees more than one key is 0."
     assert summary(torch.zeros(4, 4), window) == alone
     assert summary(WEIGHTS, torch.eye(4, dtype=torch.bool)) == "", "no row has a choice"
     cut = WEIGHTS.clone()
@@ -308,7 +308,7 @@ def test_masked_first_keys_and_equal_largest_weights_are_counted() -> None:
     assert summary(weights, last).endswith(f" of the weight of {OF_3}, 2 of which mask it.")
     last[1, 0] = False
     assert summary(weights, last).endswith(
-        ". “the” (0), the first key, is masked in the 2 rows with more than one visible key."
+        ". The first key, “the” (0), is masked in the 2 rows that see more than one key."
     )
     even = CAUSAL / CAUSAL.sum(-1, keepdim=True)
     assert f": 0.500, the largest weight{ELSE}, which another cell has too. " in summary(even)
@@ -324,6 +324,6 @@ def test_rows_that_are_not_finite_are_left_out_in_words() -> None:
     broken[1] = math.nan
     largest = f"“the” (2) attends to “the” (0): 0.500, the largest weight{ELSE},"
     assert summary(broken).startswith(largest)
-    rest = "of the weight of the 2 rows with more than one visible key and finite weights."
+    rest = "of the weight of the 2 rows that see more than one key, with finite weights."
     assert summary(broken).endswith(rest)
     assert summary(torch.full((4, 4), math.nan)) == ""

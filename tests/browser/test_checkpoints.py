@@ -1,4 +1,4 @@
-"""The Checkpoints page by hand: its views by the keyboard, and models that readers bring."""
+"""The Models page by hand: its views by the keyboard, and models that readers bring."""
 
 import re
 from pathlib import Path
@@ -116,5 +116,5 @@ def test_a_view_is_chosen_by_the_keyboard_and_the_list_is_whole(visitor: Visitor
     visitor.drawn("weights_picture")
     visitor.open("/attention?model=gpt2")
     visitor.choose("Model", "More models")
-    visitor.titled("Checkpoints")
+    visitor.titled("Models")
     visitor.asks(model="gpt2")

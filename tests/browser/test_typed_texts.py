@@ -17,7 +17,7 @@ TEXTS = (
     "I 💛 👩‍👩‍👧 שלום",
     HARMFUL,
 )
-READING = ("Tokens", "Positions", "Attention maps", "Masks", "Checkpoints")
+READING = ("Tokens", "Positions", "Attention maps", "Masks", "Models")
 """Some of the pages that have a field for the model."""
 BACKGROUND = "app => getComputedStyle(app).backgroundColor"
 
@@ -41,14 +41,14 @@ def test_any_text_can_be_typed_and_a_checkpoint_is_drawn_within_its_edges(visito
     for text in TEXTS:
         visitor.until_run(lambda text=text: visitor.type(text))  # type: ignore[misc]
         visitor.no_traceback()
-    visitor.follow("Checkpoints")
+    visitor.follow("Models")
     for name in ("Weights", "Norms", "Singular values", "Heads", "Diagnostics"):
         visitor.turn_to(name)
         visitor.asks(show=name)
         visitor.rest()
         for width in (1920, 1280):
             visitor.sized(width)
-            visitor.fits(f"Checkpoints, {name} at {width} pixels")
+            visitor.fits(f"Models, {name} at {width} pixels")
 
 
 def test_pages_show_a_published_model_in_the_dark(visitor: Visitor) -> None:

@@ -126,6 +126,6 @@ def test_what_is_chosen_is_told_and_the_page_chooses_for_the_card(open_demo: Ope
     drawn.view.locator("input").fill(str(circuit_map.counts(invented()).index(5)))  # fewer edges
     painted(drawn.visitor)
     assert "MLP 5@5" not in drawn.items()
-    sentence = "of 1,234; each carries at least 1.00 of the 10.0"
+    sentence = "of 1,234; each accounts for at least 1.00 of the difference of 10.0"
     expect(drawn.view.locator(".sentence")).to_have_text(sentence)
     told(drawn.visitor, "(CircuitChoice(count=5")

@@ -79,7 +79,7 @@ def chosen(drawn: Drawn, *value: object) -> None:
 def counted(drawn: Drawn, true: Route, flow: InformationFlow, least: float) -> None:
     """The picture says how many edges of these it draws."""
     shown, every = drawn_from(true, least), every_share(flow)
-    said = f"{shown} of {every} edges between two tokens have importance ≥ {percent(least)}."
+    said = f"{shown} of {every} lines between two tokens are drawn (importance ≥ {percent(least)})."
     assert drawn.notes() == said
 
 
@@ -253,9 +253,9 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
             said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
             assert said == (
                 f"Layer {layer}: t{key} ({key}) → t{query} ({query}): "
-                f"share of all heads {percent(found.keys[query, key])}, "
-                f"importance {percent(true.edges[part][layer, query, key])}, "
-                f"largest write by head {found.heads[query, key]}"
+                f"{percent(found.keys[query, key])} of the new vector of t{query} (share), "
+                f"{percent(true.edges[part][layer, query, key])} of the answer (importance), "
+                f"most by head {found.heads[query, key]}"
             )
     drawn, block = see(visitor, "both"), of_kind("both").flow.stacks["decoder"][1]
     residual = [1 - each.residual[2] for each in block.attentions.values()]
@@ -331,8 +331,8 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     told(visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
-    amount = f"share of all heads {percent(found.keys[query, key])}"
-    expect(card.locator(".amount")).to_have_text(amount)
+    amount = f"{percent(found.keys[query, key])} of the new vector of t{query} (share)"
+    expect(card.locator(".amount")).to_have_text(f"{amount}, all heads together")
     expect(card.get_by_role("button")).to_have_text(list(PAGE_LINKS.values()))
     where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
     for page, name in PAGE_LINKS.items():
@@ -412,7 +412,7 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     said = drawn.point(drawn.node(0, 0, 2))
     assert said.startswith("small in layer 0: attention no value, feed-forward no value")
     assert "NaN" not in drawn.notes()
-    none = "0 of 0 edges between two tokens have importance ≥ 0.500 %."
+    none = "0 of 0 lines between two tokens are drawn (importance ≥ 0.500 %)."
     drawn = see(visitor, "one")
     assert drawn.notes() == none
     assert drawn.point(drawn.token(0, 0)).startswith("Where <s> goes")

@@ -193,7 +193,7 @@ def test_the_expected_pattern_is_said_as_its_weight(shipped_models: None) -> Non
     pattern = opened.task.pattern(forward.source, forward.target)
     assert pattern is not None
     score = pattern_score(forward.weights("decoder.cross_attn", layer, head), pattern)
-    assert f"The expected keys of the task get {three(float(score))} of the weight" in said(at)
+    assert f"keys that the task expects a weight of {three(float(score))} on average" in said(at)
 
 
 def test_a_checkpoint_is_opened_by_its_button() -> None:

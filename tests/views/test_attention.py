@@ -51,10 +51,10 @@ def test_the_caption_is_of_the_map_that_is_drawn() -> None:
     assert largest is not None
     assert largest[1] in [three(float(weight)) for weight in drawn[1:]]
     assert raw not in said(at)
-    assert "the first key" in said(at)
+    assert "The first key" in said(at)
     for options in ({"hide_first": "true"}, {"weighting": "Value norm"}, {"mass": "70"}):
         assert "largest weight." not in said(page(**options)), options
-        assert "the first key" not in said(page(**options)), options
+        assert "The first key" not in said(page(**options)), options
 
 
 def test_the_browser_draws_other_heads_where_the_weights_are_drawn_as_they_are() -> None:

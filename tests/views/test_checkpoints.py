@@ -1,4 +1,4 @@
-"""The Checkpoints page without a browser: its tensors, its list of models, damaged folders."""
+"""The Models page without a browser: its tensors, its list of models, damaged folders."""
 
 import json
 from functools import partial

@@ -135,6 +135,6 @@ def test_a_chosen_edge_opens_with_what_it_carries_and_the_card_of_its_head() -> 
         assert any(each.startswith("It carries ") for each in said)
         assert ("card_map" in apps.views(at)) is is_shown
         whys = [handed(at, "circuit_map-why")] if "circuit_map-why-choice" in apps.views(at) else []
-        assert all(why.endswith("of each side alone sum to this difference.") for _, why, _ in whys)
+        assert all(why.endswith("difference, and so do the key's.") for _, why, _ in whys)
         assert len(whys) == is_shown
         assert (NO_HEAD_AT_EDGE in apps.said(at)) is not is_shown

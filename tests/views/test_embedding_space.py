@@ -35,7 +35,7 @@ def column(at: AppTest, name: str) -> list[Any]:
 def test_the_caption_says_how_much_the_axes_hold() -> None:
     opened = opened_model.open_model("letters")
     held = percent(sum(principal_axes(opened.model.last_stack.embedding.weight).shares[:2]))
-    assert f"They hold {held} of the variance" in said(page("letters"))
+    assert f"axes hold {held} of the variance" in said(page("letters"))
 
 
 def test_another_token_of_the_text_has_other_neighbours_and_the_same_chart() -> None:

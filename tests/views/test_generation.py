@@ -63,8 +63,8 @@ def test_a_candidate_that_is_a_part_of_a_character_says_which(shipped_models: No
 
 def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
     for sampling, words in [
-        (Sampling(), "Nothing is cut: 104 tokens can be sampled, 896 round to probability 0."),
-        (Sampling(0.005), "Nothing is cut: 1 token can be sampled, 999 round to probability 0."),
+        (Sampling(), "104 tokens can be sampled, 896 round to probability 0."),
+        (Sampling(0.005), "1 token can be sampled, 999 round to probability 0."),
         (
             Sampling(0.005, top_k=50),
             "top-k cuts 950 tokens (probability 0): 1 token can be sampled, 49 round to",

@@ -68,7 +68,7 @@ def test_the_edge_is_the_chosen_head_s_pinned_cell() -> None:
     _, *cell, why = handed(at, "pass_map-why")
     assert cell == ["decoder.cross_attn", 0, 1, 1, 2]
     assert " attends to “cat” (2): " in why
-    assert why.endswith("of each side alone sum to this difference.")
+    assert why.endswith("add up to this difference, and so do the key's.")
     assert choice(page(text=TEXT, part="Cross", pinned="q1"))[6:] == NOTHING, "a token is no edge"
     assert choice(page(text=TEXT, part="Encoder", pinned="q1k99"))[6:] == NOTHING
 

@@ -176,7 +176,7 @@ CAPTIONS: Rows = {
     "experiments/museum?model=translation&part=Encoder&exhibit=3+·+The+target+is+lost": [
         "the map is the same in both models, so it does not show the mistake."
     ],
-    "generation/generation?top_p=1.0": ["Nothing is cut: 269 tokens can be sampled."],
+    "generation/generation?top_p=1.0": ["269 tokens can be sampled."],
     "generation/generation?top_k=4&top_p=0.6": ["top-k cuts", "top-p cuts"],
     **{
         f"generation/generation?way={way}&text={text}": [sentence]

@@ -255,7 +255,7 @@ def _token_pair(opened: OpenModel, texts: TextPair, metric: str) -> TokenPair:
         if not logits.isfinite().all():
             raise PairError(
                 f"The output for the {name} text is not finite, so nothing can be measured: the "
-                "page Checkpoints shows what is wrong with the model's weights."
+                "page Models shows what is wrong with the model's weights."
             )
     answer, against, notes = _answers(opened, texts, metric, (before, after))
     if opened.config.score_function != "softmax":

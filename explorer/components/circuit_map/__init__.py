@@ -33,7 +33,8 @@ CIRCUIT_HTML = """
     <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
     <div class="aside"><div class="card"></div>
       <div class="hint"><p>Point at a part or a line. Click a head or a line to open its card.</p>
-      <p>q, k and v: what a head reads an edge as. A dot is the key that it attends to most.</p>
+      <p>q, k, v: whether the edge enters the head as query, key or value.
+        A dot marks the key that the head attends to most.</p>
       <p>Up and down go through the parts, left and right through the edges.</p></div></div>
   </div>
   <div class="foot">

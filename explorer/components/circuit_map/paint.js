@@ -96,7 +96,8 @@ function tokens(state, pen) {
     pen.font = `12px ${ink.mono}`;
     pen.fillStyle = css(ink.accent);
     pen.textAlign = "center";
-    const below = y + (slants ? SLANTED : CHIP) + 4;
+    const needed = slants ? Math.min(SLANTED, 12 + 0.85 * pen.measureText(data.tokens[at]).width) : CHIP;
+    const below = y + Math.max(CHIP, needed) + 4;
     pen.fillText(fitted(pen, isolated(`⇄ ${other.get(at)}`), Math.max(wide, 60)), middle, below);
   });
 }

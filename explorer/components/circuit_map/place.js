@@ -216,6 +216,10 @@ export function layout(state) {
   const bands = bandsOf(state, pen, cells, quiet, stage.clientWidth - GUTTER - 4);
   for (const item of all) placeItem(item, rows, line, pill, floor, bands);
   settle(bands, cells, lines, moves);
+  for (const dot of all.filter(isDot)) {  // below the part that it would cover
+    const covers = item => item.at === dot.at && item.y === dot.y && Math.abs(item.x - dot.x) < (item.width + DOT) / 2;
+    if (cells.some(cell => cell.some(covers))) dot.y += pill / 2 + DOT;
+  }
   const last = bands.at(-1);
   state.place = {
     bands, rows, line, pill, floor, folded, bottom, thin: bands.filter(band => band.thin).length,

@@ -124,8 +124,8 @@ function tell(state) {
   const there = held && (held.edge === undefined ? state.items.some(item => item.part === held.part) : held.edge < state.count);
   state.shown = pointed ?? (there ? held : null);
   const weakest = data.edges[state.count - 1]?.scores[0] ?? 0;
-  line.textContent = `of ${data.every.toLocaleString("en-US")}; each carries at least ` +
-    `${three(Math.abs(weakest))} of the ${three(data.difference ?? NaN)}`;
+  line.textContent = `of ${data.every.toLocaleString("en-US")}; each accounts for at least ` +
+    `${three(Math.abs(weakest))} of the difference of ${three(data.difference ?? NaN)}`;
   card(state);
   paint(state);
 }

@@ -2,7 +2,7 @@
 
 import {css, sized, three} from "../shared.js";
 
-const EDGES = {left: 44, right: 44, bottom: 20}, LINE = 18;
+const EDGES = {left: 44, right: 44, bottom: 36}, LINE = 18;
 const DASHES = [[], [5, 3], [2, 2], [8, 3, 2, 3]];
 
 const along = step => Math.log10(1 + step);
@@ -33,6 +33,7 @@ export function paintCurves(state) {
   pen.textAlign = "right";
   pen.fillText(three(top), EDGES.left - 6, start + 4);
   pen.fillText("0", EDGES.left - 6, start + tall);
+  pen.fillText("loss", EDGES.left - 6, start + tall / 2);
   if (data.curves.some(({share}) => share)) {
     pen.textAlign = "left";
     pen.fillText("1", width - EDGES.right + 6, start + 4);
@@ -92,11 +93,13 @@ function legend(pen, ink, {curves}, {names}) {
 
 function axis(pen, {steps}, {x, height}) {
   let free = -Infinity;
+  pen.textAlign = "right";
+  pen.fillText("training step (log)", x(steps.at(-1)), height - 8);
   pen.textAlign = "center";
   for (const step of steps) {
     const words = step.toLocaleString("en-US"), half = pen.measureText(words).width / 2 + 4;
     if (x(step) - half < free) continue;
-    pen.fillText(words, x(step), height - EDGES.bottom / 2);
+    pen.fillText(words, x(step), height - EDGES.bottom + 10);
     free = x(step) + half;
   }
 }

@@ -188,7 +188,7 @@ function answer(state, pen, at, strong = false) {
 }
 
 // A word stands above its row, darker where it is likelier; rows that are too low for it fold into
-// a band, which has the word of its last layer.
+// a band, which has the word of its last layer. A row of which more than half would be cut has none.
 function lens(state, pen) {
   const {flow, place, ink, lensRows} = state, stack = flow.stacks.at(-1);
   pen.font = `${WORD}px ${ink.mono}`;
@@ -198,9 +198,11 @@ function lens(state, pen) {
     const y = yOf(state, stack, layer + 0.97), row = lensRows.get(layer);
     if (y - above < WORD || !row) continue;
     above = y;
-    row.forEach(([word, p], i) => {
-      pen.fillStyle = css(ink.text, 0.14 + 0.8 * p);
-      pen.fillText(fitted(pen, isolated(word), place.column - 8), xOf(state, stack, i) + 5, y + 2);
+    const words = row.map(([word]) => fitted(pen, isolated(word), place.column - 6));
+    if (2 * words.filter((word, i) => word !== isolated(row[i][0])).length > row.length) continue;
+    words.forEach((word, i) => {
+      pen.fillStyle = css(ink.text, 0.14 + 0.8 * row[i][1]);
+      pen.fillText(word, xOf(state, stack, i) + 5, y + 2);
     });
   }
 }

@@ -13,9 +13,9 @@ const SPEEDS = [["½ ×", 0.5], ["1 ×", 1], ["2 ×", 2]], NEAR = 6, MOST_ZOOM =
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // Which head has the largest part in an edge, where several have one.
-export const largestWrite = (part, e, heads) => heads > 1 ? `, largest write by head ${part.head[e]}` : "";
-// Whose an edge's share is.
-export const shareWords = heads => heads > 1 ? "share of all heads" : "share";
+export const largestWrite = (part, e, heads) => heads > 1 ? `, most by head ${part.head[e]}` : "";
+// What an edge's share is a share of.
+const shareWords = (part, e) => `${percent(part.share[e])} of the new vector of {query} (share)`;
 
 export const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
   a.query === b.query && a.key === b.key);
@@ -358,8 +358,8 @@ function tell(state) {
   const strongest = carried.edges.at(-1), points = state.place && strongest && pointsOf(state, strongest);
   root.dataset.strongest = points ? `${(points[4] + points[6]) / 2} ${points[7]}` : "";
   root.querySelector(".notes").textContent =
-    `${drawn.toLocaleString("en-US")} of ${data.edges.toLocaleString("en-US")} edges between two tokens ` +
-    `have importance ≥ ${percent(state.least)}.${unfollowed(state)}`;
+    `${drawn.toLocaleString("en-US")} of ${data.edges.toLocaleString("en-US")} lines between two tokens ` +
+    `are drawn (importance ≥ ${percent(state.least)}).${unfollowed(state)}`;
 }
 
 // What the shares that were too small to be sent carry; nothing where all were sent.
@@ -375,12 +375,11 @@ function unfollowed(state) {
 const endsOf = ({key, query}) => `{key} (${key}) → {query} (${query})`;
 
 function edgeSentence(state, line, edge) {
-  const share = edge.part.share[edge.e];
-  const {heads} = state.data, largest = largestWrite(edge.part, edge.e, heads);
-  say(line, `{where} ${endsOf(edge)}: ${shareWords(heads)} {value}, ${state.from ? "traced" : "importance"} {flow}${largest}`, {
+  const largest = largestWrite(edge.part, edge.e, state.data.heads);
+  const flow = `${percent(edge.value)} of ${state.from ? "what is traced" : "the answer (importance)"}`;
+  say(line, `{where} ${endsOf(edge)}: ${shareWords(edge.part, edge.e)}, ${flow}${largest}`, {
     where: `Layer ${edge.layer}:`,
     key: labelOf(state, edge.part.keys, edge.key), query: labelOf(state, edge.stack.at, edge.query),
-    value: percent(share), flow: percent(edge.value),
   });
 }
 
@@ -424,18 +423,18 @@ function card(state) {
   if (!picked) { holder.replaceChildren(); return; }
   const {head, part, layer, query, key} = picked, {data} = state, sent = choiceOf(`${data.name}-why`) ?? [];
   const isOfThis = String(sent.slice(0, -1)) === String([data.of, part.name, layer, head, query, key]);
-  const title = element("div", "title", `Layer ${layer}, head ${head}`), what = element("div", "what");
-  say(what, endsOf(picked), {
-    key: labelOf(state, part.keys, key), query: labelOf(state, picked.stack.at, query),
-  });
+  const title = element("div", "title", `Layer ${layer}, head ${head}`);
+  const ends = {key: labelOf(state, part.keys, key), query: labelOf(state, picked.stack.at, query)};
+  const what = element("div", "what"), amount = element("div", "amount");
+  say(what, endsOf(picked), ends);
+  say(amount, shareWords(part, picked.e) + (data.heads > 1 ? ", all heads together" : ""), ends);
   const links = data.links.map(([page, name]) => {
     const button = element("button", "", name);
     button.type = "button";
     button.addEventListener("click", () => go(state, page, {part: part.name, layer, head, query, key}));
     return button;
   });
-  holder.replaceChildren(title, what,
-    element("div", "amount", `${shareWords(data.heads)} ${percent(part.share[picked.e])}`), element("div", "why", isOfThis ? sent.at(-1) : ""), ...links);
+  holder.replaceChildren(title, what, amount, element("div", "why", isOfThis ? sent.at(-1) : ""), ...links);
 }
 
 export const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});

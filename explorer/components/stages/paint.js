@@ -199,7 +199,8 @@ export function legend({ink}, panel) {
   bar.style.background = ramp(colours);
   const low = panel.scale === "diverging" ? three(-panel.top) : "0";
   const ends = [element("span", "", low), bar, element("span", "", three(panel.top))];
-  panel.legend.replaceChildren(...(panel.empty ? [element("span", "", "0")] : ends));
+  const zero = panel.of === "added" ? "0: nothing masked" : "0";
+  panel.legend.replaceChildren(...(panel.empty ? [element("span", "", zero)] : ends));
   const isMasked = panel.kind === "pair" && panel.values.some(value => value === -Infinity);
   if (isMasked) panel.legend.append(element("span", "off"), element("span", "", "−∞"));
 }

@@ -106,7 +106,7 @@ function build(state) {
 }
 
 function panelOf(state, panel, place) {
-  const box = element("section", "panel"), title = element("button", "title");
+  const box = element("section", `panel ${panel.kind}`), title = element("button", "title");
   box.dataset.of = panel.of;
   title.type = "button";
   title.append(element("span", "name", panel.symbol), element("span", "shape", panel.shape));

@@ -224,17 +224,16 @@ def draw_mask_example(context: PageContext, example: str) -> Script:
 
 
 def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
-    """The mask that masks most large, the other two beside it; then a head's scores and weights.
+    """The three masks, that which masks most large; then a head's scores and weights.
 
     `of` begins the titles of the exported figures.
     """
     pictures: list[tuple[str, Tensor, str, dict[str, Any]]] = [
         (masks.ahead, masks.causal, "mask_causal", {"scale": "mask"}),
-        ("Both combined", masks.both, "mask_both", {"scale": "mask"}),
         ("Padding mask", masks.padding, "mask_padding", {"scale": "mask"}),
+        ("Both combined", masks.both, "mask_both", {"scale": "mask"}),
     ]
-    if not masks.padding.all():
-        pictures[:2] = pictures[1::-1]
+    widths = (2, 1, 1) if masks.padding.all() else (1, 1, 2)
     if head is not None:
         what = "Scores with position bias" if head.adds_bias else "Scores"
         signed = {"scale": "diverging", "unit": "score", "top": float(head.scores.abs().max())}
@@ -248,7 +247,7 @@ def draw_masks(masks: Masks, head: Pictures | None, of: str) -> None:
             (sums, head.weights, "weights", {"allowed": masks.both, "top": 1.0}),
         ]
     labels = masks.rows, masks.columns
-    for shares, row in ((2, 1, 1), pictures[:3]), ((1, 1, 1), pictures[3:]):
+    for shares, row in (widths, pictures[:3]), ((1, 1, 1), pictures[3:]):
         places = widgets.side_by_side(*shares) if row else []
         for place, (title, values, key, how) in zip(places, row, strict=True):
             with place:

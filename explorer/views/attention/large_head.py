@@ -67,7 +67,7 @@ def raw_head(context: PageContext, options: DisplayOptions) -> Head | None:
 
 def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
     """The chosen head, or several combined: queries down, keys across."""
-    words, weights = context.part.words, adjusted_weights(context, options)
+    weights = adjusted_weights(context, options)
     groups = weights.row_groups, weights.groups
     cell = pinned.current_pin(context)
 
@@ -81,8 +81,6 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         weights.columns,
         key="attention_head",
         allowed=weights.allowed,
-        row_name=words.row,
-        column_name=words.column,
         sentence=weights.sentence,
         title=heads_title(context, options),
         unit=weights.unit,
@@ -127,8 +125,6 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         drawn=[place for place, head in enumerate(heads) if head in chosen] or [0],
         pinned=pinned.pinned_token(cell, *groups),
         on_choice=choose,
-        row_name=part.words.row,
-        column_name=part.words.column,
         names=names,
         hues=[head / part.heads for head in heads] or [0.0],
         figures=partial(line_figures, context, options),
@@ -142,7 +138,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
 
     Cross-attention has two strips of tokens, and so has one sentence of a pair over the other.
     """
-    words, weights = context.part.words, adjusted_weights(context, options)
+    weights = adjusted_weights(context, options)
     groups = weights.row_groups, weights.groups
     cell = pinned.current_pin(context)
     is_one_strip = context.choice.part.endswith("self_attn") and weights.rows == weights.columns
@@ -154,8 +150,6 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         title=heads_title(context, options),
         allowed=weights.allowed,
         same=is_one_strip,
-        row_name=words.row,
-        column_name=words.column,
         unit=weights.unit,
         pinned=pinned.pinned_token(cell, *groups, one_strip=is_one_strip),
         on_pin=lambda token: pinned.pin_token(cell, token, *groups),
@@ -205,7 +199,7 @@ def line_figures(context: PageContext, options: DisplayOptions) -> list[FigureDa
 def _figure(
     context: PageContext, options: DisplayOptions, title: str, weights: AdjustedWeights
 ) -> FigureData:
-    at, words = context.choice, context.part.words
+    at = context.choice
     summary = options_summary(options)
     about = export_panel.origin(context) | {"shown as": summary}
     if options.hidden:
@@ -217,8 +211,6 @@ def _figure(
         columns=tuple(texts(weights.columns)),
         title=title,
         unit=weights.unit,
-        row_name=words.row,
-        column_name=words.column,
         allowed=weights.allowed,
         about=about,
         hidden=weights.hidden,

@@ -57,11 +57,9 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
     first = strongest_cell(forward, *here)
     controls = st.container(horizontal=True, vertical_alignment="center", key="pair_controls")
     with controls:
-        label = _label("Query", words.row)
-        query = token("query", rows, first[0], label=label, on_change=_pin, args=("query",), **LIST)
+        query = token("query", rows, first[0], on_change=_pin, args=("query",), **LIST)
         best = first[1] if query == first[0] else strongest(forward, *here, query)
-        label = _label("Key", words.column)
-        key = token("key", columns, best, label=label, on_change=_pin, args=("key",), **LIST)
+        key = token("key", columns, best, on_change=_pin, args=("key",), **LIST)
         view = one_of("pair_view", VIEWS, PRODUCTS, as_list=True, width=130, **UNLABELLED)
     edited, which = draw_active(context, (AFTER, BEFORE) if view in WHY else ())
     if which == AFTER:
@@ -114,11 +112,6 @@ def _pin(which: str) -> None:
     if getattr(before, other) != widget_state.get(other):  # it was pinned in another text
         before = replace(before, **{other: None})
     pinned.pin(replace(before, **{which: place}))
-
-
-def _label(label: str, role: str) -> str:
-    """Cross-attention has other words for its rows and columns."""
-    return label if role == label.lower() else f"{label}: {role}"
 
 
 def pair_sentence(pair: QueryKeyPair, cell: str, row: str, column: str) -> str:

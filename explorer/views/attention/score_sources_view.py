@@ -139,10 +139,10 @@ def draw_sources(
             _draw_directions(forward, here)
         for name, some in zip((QUERY, KEY), largest, strict=True):
             if heads := [one for one in some if one.part][:FOLLOWED]:
-                st.caption(f"Follow the {name} to head")
+                st.caption(f"Follow the {name} to")
             for one in heads:
                 st.button(
-                    f"{one.name} {literal(_reads(context, one))}",
+                    f"{_named(one)} {literal(_reads(context, one))}",
                     key=f"follow_{name}_{one.name}",
                     icon=":material/arrow_forward:",
                     type="tertiary",
@@ -189,15 +189,18 @@ def _bars(
     position_bias: float | None,
 ) -> list[tuple[str, str, float]]:
     """The largest sources, then the sum of the others and the position bias."""
-    bars = [
-        (one.name.replace("mlp", FEED_FORWARD), _reads(context, one), one.value) for one in largest
-    ]
+    bars = [(_named(one), _reads(context, one), one.value) for one in largest]
     if more := len(side) - len(largest):
         rest = sum(one.value for one in side) - sum(one.value for one in largest)
         bars.append((f"{more:,} more", "", rest))
     if position_bias is not None:
         bars.append((POSITION_BIAS, "", position_bias))
     return bars
+
+
+def _named(source: Source) -> str:
+    """Its name; that of a head alone would look like a number."""
+    return f"head {source.name}" if source.part else source.name.replace("mlp", FEED_FORWARD)
 
 
 def _reads(context: PageContext, source: Source) -> str:
@@ -276,7 +279,7 @@ def _draw_trail(context: PageContext, trail: Sequence[HeadCell]) -> None:
         row, column = (label_at(*_place(context, cell, side)) for side in (QUERY, KEY))
         row, column = (literal(cut(name, LONGEST_NAME)) for name in (row, column))
         st.button(
-            f"{cell.layer}.{cell.head}: {row} attends to {column}",
+            f"Head {cell.layer}.{cell.head}: {row} attends to {column}",
             key=f"trail_{at}",
             type="tertiary",
             icon=":material/arrow_back:",
@@ -291,7 +294,7 @@ def _draw_table(context: PageContext, sources: ScoreSources, here: HeadCell) -> 
     A click follows the head of the row, or that of the column where the row is none.
     """
     scores, sides = sources.table, list[list[Source]]()
-    names = list[list[str]]()
+    names, short = list[list[str]](), list[list[str]]()
     for axis, side in enumerate(sources.sides):
         order = scores.abs().sum(1 - axis).argsort(descending=True).tolist()
         largest, rest = sorted(order[:IN_TABLE]), order[IN_TABLE:]
@@ -301,7 +304,9 @@ def _draw_table(context: PageContext, sources: ScoreSources, here: HeadCell) -> 
             some = torch.cat([some, others], axis)
         scores = some
         sides.append([side[at] for at in largest])
-        names.append([side[at].name for at in largest] + [f"{len(rest):,} more"] * bool(rest))
+        more = [f"{len(rest):,} more"] * bool(rest)
+        names.append([*(_named(side[at]) for at in largest), *more])
+        short.append([*(side[at].name for at in largest), *more])
 
     def follow(*cell: int) -> None:
         for name, side, at in zip((QUERY, KEY), sides, cell, strict=True):
@@ -310,8 +315,8 @@ def _draw_table(context: PageContext, sources: ScoreSources, here: HeadCell) -> 
 
     cells(
         scores,
-        *([name.replace("mlp", FEED_FORWARD) for name in of_side] for of_side in names),
-        short_names=(names[0], names[1]),
+        *names,
+        short_names=(short[0], short[1]),
         key="source_table",
         title=f"{widgets.head_title(context)} · sources of the query × of the key",
         selected=None,
@@ -350,7 +355,7 @@ def _in_a_row(tokens: Sequence[Token], places: Sequence[int]) -> str:
 
 def _about(sources: ScoreSources) -> str:
     """What the numbers are, and what they leave out."""
-    text = "The scale of every norm is frozen at its value in this pass."
+    text = "Every norm keeps the scale that it has in this pass, so that the sources add up."
     if sources.cap is not None:
         text += f" The score is the one before the cap of ± {three(sources.cap)}."
     widgets.check("The score, as the sum of its sources", sources.difference)

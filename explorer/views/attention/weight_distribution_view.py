@@ -89,7 +89,7 @@ def why_no_deciles(deciles: WeightDeciles, layer: int, head: int) -> str:
     if not deciles.finite[layer, head]:
         return (
             "Some weights of this head are not finite, so they cannot be sorted: the page "
-            "Checkpoints shows which tensor of the model is at fault."
+            "Models shows which tensor of the model is at fault."
         )
     if visible < DECILES:
         return f"Ten deciles need at least 10 visible cells, not {visible}: type longer lines."

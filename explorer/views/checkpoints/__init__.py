@@ -1,4 +1,4 @@
-"""The Checkpoints page: the list of models, forms to open another, and six views of one model."""
+"""The Models page: the list of models, forms to open another, and six views of one model."""
 
 from collections.abc import Callable
 from typing import Any

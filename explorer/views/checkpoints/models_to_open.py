@@ -50,16 +50,16 @@ NUMBER_COLUMNS = ("Parameters", "On disk")
 PRETRAINED_WIDTHS = (66, 22, 12)
 ABOUT = (
     "Published models, downloaded when you ask for one: from the Python registry or from the hub. "
-    "None of their code is run. The app keeps them on its machine for everybody who uses it."
+    "The app runs none of their code. It keeps them on its machine for everybody who uses it."
 )
 CLOSED = (
     "Published models. The person who runs this server adds them on its machine, for example with "
-    "`python -m explorer get smollm2`. None of their code is run."
+    "`python -m explorer get smollm2`. The app runs none of their code."
 )
 LONGEST_IN_LIST = 24
 """Characters that fit into one line of the column; a longer name takes more lines."""
 LIST_HEIGHT = 400
-"""Pixels: eight models, and a part of the next one."""
+"""Pixels, where all models are listed: eight, and a part of the next one."""
 MOST_MODELS_SHOWN = 10
 """Until the reader wants all models, the list has so many and the chosen one."""
 
@@ -81,7 +81,11 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
             place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
-        rows = st.container(height=LIST_HEIGHT, border=False, gap="xsmall")
+        rows = st.container(
+            height=LIST_HEIGHT if widget_state.get("all_models") else "content",
+            border=False,
+            gap="xsmall",
+        )
     with rows:  # they scroll below the headings
         for at, entry in enumerate(entries):
             is_chosen = entry.name == chosen

@@ -122,8 +122,9 @@ def question_in_words(question: Question) -> str:
     if max(map(len, texts)) > LONGEST_IN_LINE and start:
         texts = [f"…{text[start:]}" for text in texts]
     clean, corrupted = (cut(text, LONGEST_IN_LINE) for text in texts)
-    values = f"{three(pair.clean_value)} and {three(pair.corrupted_value)}"
-    return f"“{clean}” against “{corrupted}”: {_metric_of(metric, pair)} {values}"
+    first, second = three(pair.clean_value), three(pair.corrupted_value)
+    values = f"{first} in the first text, {second} in the second"
+    return f"“{clean}” against “{corrupted}”. {_metric_of(metric, pair)}: {values}"
 
 
 def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
@@ -259,5 +260,5 @@ def _names(question: Question) -> list[str]:
 
 def _metric_of(metric: str, pair: TokenPair) -> str:
     """The metric with the answers that it reads."""
-    of = {2: " of “{}” and “{}”", 1: " of “{}”", 0: ""}[ANSWERS_READ[metric]]
-    return f"{metric}{of.format(*pair.names)}"
+    words = {2: "Logit of “{}” minus logit of “{}”", 1: f"{metric} of “{{}}”", 0: metric}
+    return words[ANSWERS_READ[metric]].format(*pair.names)

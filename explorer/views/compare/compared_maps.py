@@ -4,7 +4,12 @@ import math
 
 import streamlit as st
 
-from explorer.analysis.token_alignment import common_scale, map_divergence, pool_map
+from explorer.analysis.token_alignment import (
+    common_scale,
+    largest_change,
+    map_divergence,
+    pool_map,
+)
 from explorer.app.context import PageContext
 from explorer.charts.figure_data import FigureData
 from explorer.inference.forward_pass import ForwardPass
@@ -36,6 +41,10 @@ def draw_compared_maps(first: MapSide, second: MapSide) -> AlignedMaps | None:
     if aligned is None:
         st.text(scale)
         return None
+    if 0 < (change := largest_change(aligned.difference)) < top:
+        scale += (
+            f" That of the difference ends at ± {three(change)}: {three(top / change)} × finer."
+        )
     allowed = aligned.allowed[0].any(-1) & aligned.allowed[1].any(-1)
     maps, rows, columns = (aligned.first, aligned.second), aligned.rows, aligned.columns
     if any(columns.left_out):  # one more column for the keys that are left out of either
@@ -129,8 +138,6 @@ def difference_to_export(
         columns=tuple(texts(aligned.columns.labels)),
         title=difference_title(first, second),
         unit="change in weight",
-        row_name=second.words.row,
-        column_name=second.words.column,
         scale="diverging",
         allowed=aligned.allowed[0] | aligned.allowed[1],
         about=about,

@@ -59,7 +59,7 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     second = kinds[kind](context, first, row)
     is_step = kind == STEP and str(at.training_step) in snapshots
     title = f"Step {at.training_step}" if is_step else SAME_HEAD.format(at.layer, at.head)
-    return replace(first, title=title), second
+    return replace(first, title="Your sentence" if kind == SENTENCE else title), second
 
 
 def _another_head(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:
@@ -110,7 +110,7 @@ def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) ->
     others = [entry for name, entry in context.models.items() if name != at.model]
     others = sorted(others, key=is_other_kind)
     if not others:
-        say("There is no other model here: train one, or open one on the Checkpoints page.")
+        say("There is no other model here: train one, or open one on the Models page.")
         st.stop()
     reader = next((entry for entry in others if not fault(entry)), None)
     names, usual = [entry.name for entry in others], (reader or others[0]).name

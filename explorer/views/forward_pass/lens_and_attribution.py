@@ -139,8 +139,8 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor, layer: int) -> Non
     table({"after": steps, "its rank": ranks, **columns}, most_rows=LAYERS_IN_SIGHT)
     about = f"{score_sentence(config)} " if config.head == "classifier" else ""
     st.caption(
-        f"{about}In the forward pass the output head reads the last layer alone: its output for "
-        "earlier ones need not be what the model would predict there."
+        f"{about}The output head is trained on the last layer only, so read its answers after "
+        "earlier layers with care."
     )
 
 
@@ -174,8 +174,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
             unit="logits",
             scale="diverging",
         )
-        kinds = "MLP is the feed-forward layer" + "; x is cross-attention" * (CROSS in terms.heads)
-        st.caption(f"Heads by number, {kinds}. Click a head to select it.")
+        st.caption("Heads by number, MLP is the feed-forward layer. Click a head to select it.")
     with numbers:
         st.markdown("**Sum**")
         rows = sums(terms)

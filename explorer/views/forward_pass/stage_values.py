@@ -75,7 +75,7 @@ def draw_forward_pass(context: PageContext) -> None:
             at=at.place,
             on_move=lambda place: pass_position.choose_stage(context, at, place),
             title=f"{context.called} · Norm of the residual stream at {tokens}",
-            note=f"Bars: norm of the residual stream at {tokens}",
+            note="Bars: norm of the residual stream",
         )
     with right.container(gap="xxsmall"):
         _draw_stage(context.opened, values, at)

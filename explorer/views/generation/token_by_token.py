@@ -56,7 +56,7 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
     picture = st.container(gap="xxsmall")
-    text_so_far = picture.container()
+    text_so_far, typing = picture.columns([4, 1], vertical_alignment="center")
     choice, head, how = picture.columns([7, 4, 2])
     with how:
         temperature, top_k = controls.slider("temperature"), controls.whole("top_k")
@@ -74,10 +74,11 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     stages = sampling_stages(continuation.all_logits[at], sampling)
     sampled = sample_token(stages, sampling, seed, at)
     with row:
-        _draw_moves(branches, line, step, sampled, stopped)
-        _draw_typing(opened, prompt, branches, line[step], stopped)
+        _draw_moves(branches, line, step, sampled, stopped, count)
     with text_so_far:
         _draw_text(opened, prompt, path, step)
+    with typing:
+        _draw_typing(opened, prompt, branches, line[step], stopped)
     draw_notes(token_trees.CLICK)
     before = [token.label for token in (*prompt.tokens, *map(opened.tokenizer.token, path[:at]))]
     name = candidate_text(opened.tokenizer.label(sampled), before)
@@ -88,7 +89,7 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     with choice:
         marked = None if stopped else sampled
         draw_sampling_stages(opened, stages, sampling, branches, line[at], marked, before, says)
-        st.caption(f"{cut_summary(stages, sampling)} Click a token to force it on a branch.")
+        st.caption(f"{cut_summary(stages, sampling)} Click a token to continue with it.")
     with head:
         _draw_head(context, continuation, at)
     st.markdown("**Branches**")
@@ -99,8 +100,10 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     return script(choice_code, opened, text, fed, sampling, seed, at)
 
 
-def _draw_moves(branches: Branches, line: list[int], step: int, sampled: int, stopped: str) -> None:
-    """Draw the stepper along the branch, and the buttons that sample one token or several.
+def _draw_moves(
+    branches: Branches, line: list[int], step: int, sampled: int, stopped: str, count: int
+) -> None:
+    """Draw the stepper along the branch, and the buttons that sample one token or `count`.
 
     At the end of the branch, the stepper's next step samples a token.
     """
@@ -121,8 +124,8 @@ def _draw_moves(branches: Branches, line: list[int], step: int, sampled: int, st
             arrows=True,
             on_grow=None if off or step < last else sample,
         )
-    st.button("Sample", key="draw", type="primary", on_click=sample, disabled=off)
-    st.button("Generate", key="write_on", on_click=request_tokens, disabled=off)
+    st.button("Sample one", key="draw", type="primary", on_click=sample, disabled=off)
+    st.button(f"Generate {count}", key="write_on", on_click=request_tokens, disabled=off)
 
 
 def _draw_typing(
@@ -145,7 +148,6 @@ def _draw_typing(
         "Type the next words",
         key="typed",
         label_visibility="collapsed",
-        width=170,
         on_change=force,
         max_chars=200,
         disabled=bool(stopped),
@@ -230,7 +232,8 @@ def _draw_head(context: PageContext, continuation: Continuation, step: int) -> N
         absent="masked" if is_whole else "masked or later",
     )
     if at.part == "decoder.cross_attn":
-        st.caption("The last row attends to your sentence to predict the next token.")
+        words = forward.part(at.part).words
+        st.caption(f"{words.explanation} The last row writes the next token.")
 
 
 def draw_sampling_stages(
@@ -323,10 +326,11 @@ def cut_summary(stages: SamplingStages, sampling: Sampling) -> str:
         lines.append(f"top-k cuts {_tokens(allowed - after_k, stages.cut_by_k)}")
     if sampling.top_p is not None:
         lines.append(f"top-p cuts {_tokens(after_k - after_p, stages.cut_by_p)}")
-    cuts = f"Of {_tokens(allowed)}, {'; '.join(lines)}" if lines else "Nothing is cut"
+    cuts = f"Of {_tokens(allowed)}, {'; '.join(lines)}: " if lines else ""
     zero = after_p - stages.left
     rounded = f", {zero:,} {'rounds' if zero == 1 else 'round'} to probability 0" if zero else ""
-    return f"{cuts}: {_tokens(stages.left)} can be sampled{rounded}."
+    every = "All " if 1 < stages.left == len(stages.logits) else ""
+    return f"{cuts}{every}{_tokens(stages.left)} can be sampled{rounded}."
 
 
 def _tokens(count: int, probability: float | None = None) -> str:

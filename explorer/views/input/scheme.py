@@ -117,6 +117,8 @@ def draw_scheme(
     is_alone = len(columns) == 1
     has_figures = any(column.has_figures for column in columns)
     if has_figures and is_alone:
+        if scheme in ("sinusoidal", "learned"):
+            st.caption("Each row is the pattern that is added to the token at that position.")
         _draw_alone(columns[0])
     elif has_figures:
         _draw_two(columns)

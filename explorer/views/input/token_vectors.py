@@ -219,6 +219,8 @@ def draw_moving_tokens(
         f"PC{n + 1}, {percent(share)} of the variance" for n, share in enumerate(space.axes.shares)
     ]
     title = f"{context.called} · {choice.axes}, {choice.stack}"
+    drawn = space.axes.shares[: 3 if in_3d else 2]
+    st.caption(f"The {len(drawn)} axes hold {percent(sum(drawn))} of the variance.")
     chosen = choice.places.index(place) if place in choice.places else None
     steps = STEPS_DRAWN[choice.axes]
     tokens = map_of(space, steps, names, labels, chosen)
@@ -389,15 +391,14 @@ def table_of(space: EmbeddingSpace, choice: SpaceChoice, names: list[str], label
 def caption_of(
     space: EmbeddingSpace, choice: SpaceChoice, *, in_3d: bool = True, left_out: int = 0
 ) -> str:
-    """What the axes are, their share of the variance, and what is left out."""
+    """What the axes are, and what is left out."""
     axes, size = space.axes, len(choice.table)
     count = 3 if in_3d else 2
     meaning = MEANING[choice.axes].format(("two", "three")[in_3d])
     text = (
-        f"{meaning}. They hold {percent(sum(axes.shares[:count]))} of the variance and are "
-        "the same at every step. Every vector is drawn at length 1: what points the same way is "
-        "near, but what looks near may differ in the other dimensions. Circles are the nearest "
-        "tokens by cosine similarity in all dimensions."
+        f"{meaning}, the same at every step. Every vector is drawn at length 1: what points the "
+        "same way is near, but what looks near may differ in the other dimensions. Circles are the "
+        "nearest tokens by cosine similarity in all dimensions."
     )
     if left_out:
         text += f" {left_out} of the labels would overlap: point at a mark to read its label."

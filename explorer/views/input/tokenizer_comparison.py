@@ -159,7 +159,7 @@ def invalid_names(requested: Sequence[str], names: Sequence[str], mine: str) -> 
 def decoding_note(decode: Callable[[list[int]], str], tokens: Sequence[Token], text: str) -> str:
     """Whether the token IDs without the special ones decode to the same text."""
     decoded = decode([token.id for token in tokens if not token.special])
-    return difference(text, decoded) or "The token IDs decode to exactly this text."
+    return difference(text, decoded) or "The token IDs decode back to exactly your text."
 
 
 def _tokenizer(name: str, models: Mapping[str, ModelEntry]) -> AnyTokenizer | PlainTokenizer:

@@ -259,7 +259,7 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
         return None
     left, right = widgets.side_by_side(1, 1)
     with left:
-        names = [f"after step {step:,}" for step in steps]
+        names = [f"{step:,}" for step in steps]
         usual = len(steps) - 1
         if saved_step(chosen.run) != steps[-1]:  # the last step that is quick to train to
             most = min(QUICK_STEPS, QUICK // chosen.cost_of_step)

@@ -118,7 +118,7 @@ def _draw_sweep_form() -> None:
 NO_LEADER = "No run leads before two runs have been measured on held-out data."
 COMPARED, RACE_CURVES = 2, 220
 """Runs whose map and answer are drawn side by side; the height of all curves in pixels."""
-RACE_COLUMNS = ("run", "state", "step", "of", "held out", "best", "metric", "trained")
+RACE_COLUMNS = ("run", "state", "step", "held out", "best", "metric", "trained")
 
 
 def draw_races() -> list[Run]:

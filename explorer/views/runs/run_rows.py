@@ -46,8 +46,7 @@ class RunRow:
             "run": self.run.title,
             "changed settings": self.fault or self.changed(),
             "state": queued or status.state,
-            "step": status.step if is_read else None,
-            "of": status.steps if is_read else None,
+            "step": f"{status.step:,} of {status.steps:,}" if is_read else "",
             "held out": None if status.value is None else three(status.value),
             "best": None if self.best is None else three(self.best.value),
             "metric": status.measure,
@@ -120,14 +119,18 @@ def matching_rows(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow
     return sorted((row for row in rows if row.has(words)), key=SORTS[sort])
 
 
+OPTIONAL = ("tags", "race or sweep", "note")
+
+
 def draw_cells(rows: Sequence[dict[str, object]], key: str, **how: Any) -> None:
-    """Draw the cells of several runs as a table."""
+    """Draw the cells of several runs as a table, without columns in which none wrote anything."""
+    empty = {name for name in OPTIONAL if not any(row.get(name) for row in rows)}
+    rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
     kinds = st.column_config
     wide = dict.fromkeys(("settings", "changed settings"), kinds.TextColumn(width="medium"))
     table(
         rows,
-        right=("held out", "best", "trained", "on disk"),
-        numbers=dict.fromkeys(("step", "of"), "localized"),
+        right=("step", "held out", "best", "trained", "on disk"),
         config={**wide, "tags": kinds.ListColumn()},
         key=key,
         most_rows=12,

@@ -67,10 +67,12 @@ def heads_grid(
     """
     at, layers = context.choice, [str(layer) for layer in range(len(values))]
     heads = [(part, head) for part in parts or (at.part,) for head in range(context.part.heads)]
-    short = [f"{'x' * (part == CROSS and len(parts) > 1)}{head}" for part, head in heads]
+    short = [f"{'cross ' * (part == CROSS and len(parts) > 1)}{head}" for part, head in heads]
     names, kind, called = short, "head", "head {column}"
     if values.shape[1] > len(heads):
-        names = [f"{'cross-attention ' * ('x' in name)}head {name.strip('x')}" for name in short]
+        names = [
+            f"{'cross-attention ' * name.startswith('c')}head {name.split()[-1]}" for name in short
+        ]
         names, short, kind, called = [*names, "feed-forward"], [*short, "MLP"], "part", "{column}"
     chosen = (at.part, at.head)
     selected = (at.layer, heads.index(chosen)) if chosen in heads else None

@@ -18,7 +18,7 @@ from explorer.analysis.token_alignment import (
 )
 from explorer.analysis.word_groups import Group
 from explorer.app.messages import say
-from explorer.catalog.attention_parts import WORDS, AttentionWords, head_title
+from explorer.catalog.attention_parts import head_title
 from explorer.components.matrix import MatrixLabels
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
@@ -63,10 +63,6 @@ class MapSide:
     @property
     def columns(self) -> tuple[Token, ...]:
         return self.forward.columns(self.part)
-
-    @property
-    def words(self) -> AttentionWords:
-        return WORDS[self.part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +151,13 @@ def draw_map_pair(
     all three, and the callback that pins another.
     """
     sides, aligned, refusal = (first, second), None, ""
-    axes = [(side.rows, side.columns, side.words) for side in sides]
+    pictures = [MatrixLabels(side.rows, side.columns) for side in sides]
     try:
         aligned = align_sides(first, second)
-        axes.append((aligned.rows.labels, aligned.columns.labels, second.words))
+        pictures.append(MatrixLabels(aligned.rows.labels, aligned.columns.labels))
     except NotAlignedError as error:
         refusal = str(error)
     places = widgets.side_by_side(1, 1, 1)
-    pictures = [MatrixLabels(down, across, of.row, of.column) for down, across, of in axes]
     options = {"neighbours": pictures, **pinning}
     for place, side, key in zip(places, sides, keys, strict=False):
         with place:

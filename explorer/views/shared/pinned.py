@@ -124,11 +124,11 @@ def draw_heads(heads: Sequence[int], context: PageContext) -> None:
 
 
 def row_note(forward: ForwardPass, part: str, query: int) -> list[str]:
-    """A note, since a row of a generated answer reads one token and predicts another."""
+    """A note, since a row of a generated answer reads one token and writes another."""
     if not forward.output_tokens or not part.startswith("decoder"):
         return []
     read_token, predicted = label_at(forward.target, query), label_at(forward.output_tokens, query)
-    return [f"Row {query} reads {in_quotes(read_token)} and predicts {in_quotes(predicted)}."]
+    return [f"Row {query} reads {in_quotes(read_token)} and writes {in_quotes(predicted)}."]
 
 
 def group_with(place: int | None, groups: Sequence[Group]) -> int | None:

@@ -53,7 +53,7 @@ OUTPUTS = {"next": "Next-token probabilities", "mask": "Probabilities for the ma
 
 NO_FINITE_PROBABILITIES = (
     "The probabilities are not a number (NaN), because the logits are not finite: choose another "
-    "model, or read on the page Checkpoints which of its tensors is at fault."
+    "model, or read on the page Models which of its tensors is at fault."
 )
 ENDS_IN_VECTORS = "This model has no head: its output is one vector for each token."
 
@@ -203,7 +203,7 @@ def draw_weights(
     `drawing` are more arguments of `matrix`; they replace the usual ones.
     """
     words = forward.part(part).words
-    usual = {"row_name": words.row, "column_name": words.column, "sentence": words.cell, "top": 1.0}
+    usual = {"sentence": words.cell, "top": 1.0}
     across = columns or forward.columns(part)
     how: dict[str, Any] = {**usual, "title": title, "height": height, **drawing}
     matrix(weights, rows or forward.rows(part), across, key=key, **how)

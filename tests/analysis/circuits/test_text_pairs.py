@@ -186,7 +186,7 @@ def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None
         parameter.fill_(float("nan"))
     assert refusal(opened, "the [MASK] is good", "the [MASK] is paris") == (
         "The output for the clean text is not finite, so nothing can be measured: the page "
-        "Checkpoints shows what is wrong with the model's weights."
+        "Models shows what is wrong with the model's weights."
     )
 
 
