@@ -106,8 +106,8 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
             titles = [sorted(figure.title for figure in each) for each in (whole, figures)]
             assert titles[0] == titles[1] or path == COMPARED
             assert not is_table(figures[0]) or all(map(is_table, figures)), "a picture comes first"
-            named = *list_models(), *TASKS.values()
-            starts = tuple(f"{title} · " for title in (*(each.title for each in named), STUDENT))
+            named = [each.title for each in list_models()] + [task.title for task in TASKS.values()]
+            starts = tuple(f"{title} · " for title in (*named, STUDENT))
             maps = [figure.title for figure in whole if isinstance(figure, FigureData)]
             assert path == POSITIONS or all(title.startswith(starts) for title in maps), maps
             for place, figure in enumerate(figures):
