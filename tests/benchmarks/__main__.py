@@ -40,8 +40,6 @@ from tests.benchmarks.measuring import BROKEN, Benchmark, broken, measure
 BENCHMARKS: dict[str, Benchmark] = {
     "training-step": training.step,
     "train-decoder": training.decoder,
-    "train-recorded": training.recorded,
-    "snapshot": training.snapshot,
     "train-together": training.two_processes,
     "training-batches": training.batches,
     "forward-watched": published.watched_forward,
@@ -92,7 +90,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "connected": readers.connected,
     "train-watched": running.training_with_the_page_open,
     "train-reverse": running.reverse_from_the_click,
-    "train-start": running.start_and_stop,
 }
 ENVIRONMENT = {
     "THP_MEM_ALLOC_ENABLE": "1",  # large tensors on large pages, as app.py asks torch for

@@ -7,13 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from statistics import median
 
 import psutil
 
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, create
-from explorer.runs.spec import STOPPED, RunSpec
+from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
 from explorer.views.training.live_run import EVERY, LAST, SLOWER
 from tests import tiny
@@ -26,7 +25,6 @@ from tests.served import Server, wait_until, worker_of
 SECONDS, SETTLE = 2 * SLOWER, 1.5
 """As many looks in every measurement, wherever it begins between two."""
 EXACT = 0.99
-CLICKS, WARM, COLD, BEYOND_A_STEP = 5, 0.3, 3.0, 0.2
 
 
 def start() -> Iterator[Row]:
@@ -146,44 +144,3 @@ def reverse_from_the_click() -> Iterator[Row]:
     steps = next(step for step, value in metrics.values() if value >= EXACT)
     what = f"reverse from the click to {EXACT:g} exact on held-out words"
     yield Row(what, f"{seconds:.1f} s, {steps} steps")
-
-
-def start_and_stop() -> Iterator[Row]:
-    """The first click comes as soon as the page is there, the others find a worker that waits."""
-    with visiting() as (visitor, server):
-        visitor.open("/training?task=reverse")
-        visitor.page.get_by_role("spinbutton", name="Steps").fill("20000")
-        visitor.page.keyboard.press("Enter")
-        starts, stops = [], []
-        for number in range(1, CLICKS + 2):
-            run = Run(server.runs / f"reverse-{number}")
-            starts.append(_seconds_to_first_step(visitor, run))
-            stops.append(_seconds_to_stop(visitor, run))
-    cold, warm, beyond = starts[0], median(starts[1:]), median(stops)
-    what = "a click on Start to the first step on disk"
-    said = f"median of {CLICKS}, slowest {max(starts[1:]) * 1e3:.0f} ms"
-    ours = f"{warm * 1e3:.0f} ms"
-    yield Row(f"{what}, warm worker", ours, said, goal="≤ 300 ms", met=warm <= WARM)
-    yield Row(f"{what}, fresh server", f"{cold:.1f} s", goal="≤ 3 s", met=cold <= COLD)
-    what, ours = "a click on Stop to stopped, beyond one step", f"{beyond * 1e3:.0f} ms"
-    yield Row(what, ours, goal="≤ 200 ms", met=beyond <= BEYOND_A_STEP)
-
-
-def _seconds_to_first_step(visitor: Visitor, run: Run) -> float:
-    visitor.rest()
-    begun = time.monotonic()
-    visitor.widget("start_training").get_by_role("button").click()
-    metrics = run.metrics()
-    wait_until(lambda: any(row.step for row in metrics.update().rows), "the first step")
-    return time.monotonic() - begun
-
-
-def _seconds_to_stop(visitor: Visitor, run: Run) -> float:
-    """Without the step that was computed when it was told, as long as one takes here."""
-    wait_until(lambda: run.status().step > 20, "some steps")
-    step = 1 / run.status().steps_per_second
-    button = visitor.page.get_by_role("button", name="Stop")
-    begun = time.monotonic()
-    button.click()
-    wait_until(lambda: run.status().state == STOPPED, "the end")
-    return max(0.0, time.monotonic() - begun - step)

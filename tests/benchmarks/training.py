@@ -19,11 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from explorer.runs.run import create, create_in
+from explorer.runs.run import create_in
 from explorer.runs.spec import RunSpec
-from explorer.runs.worker import advance
 from explorer.tasks import TASKS
-from models import Transformer, TransformerConfig, save_checkpoint
+from models import Transformer, TransformerConfig
 from models.config import TrainConfig
 from models.optimizers import build_optimizer
 from models.positional import PositionalEncoding
@@ -168,37 +167,6 @@ def decoder() -> Iterator[Row]:
     mine = f"{5 / found.ours:.1f} steps a second of the processor's time"
     beside = f"{5 / found.reference:.1f} of torch.nn with fused attention"
     yield Row(what, mine, beside, quicker, "≥ 1 ×", quicker >= 1)
-
-
-LONG = 600
-"""Steps in a row: what is due by the clock came due while the bare loop had its turn."""
-
-
-def recorded() -> Iterator[Row]:
-    """A run as its worker trains it: snapshots, held-out data, limits; beside its bare loop."""
-    task = TASKS["reverse"]
-    spec = RunSpec("reverse", task.model, task.training.replace(steps=10_000_000))
-    batch = partial(task.batch, training=spec.training)
-    bare = train(Transformer(spec.model, seed=spec.weights_seed), batch, spec.training)
-    with tempfile.TemporaryDirectory() as folder:
-        recording = advance(create(Path(folder), spec).folder, is_bounded=True)
-        list(islice(recording, 50))
-        found = timed(lambda: list(islice(recording, LONG)), lambda: list(islice(bare, LONG)), 3)
-        recording.close()  # type: ignore[attr-defined]
-    share = 1 / found.times
-    what = "a recorded run of reverse with its snapshots and held-out data"
-    mine, beside = (f"{LONG / each:.0f} steps/s" for each in (found.ours, found.reference))
-    yield Row(what, mine, f"{beside} of the bare loop", share, "≥ 0.95 ×", share >= 0.95)
-
-
-def snapshot() -> Iterator[Row]:
-    model = Transformer(CONFIG.replace(d_model=64, d_ff=192, n_layers=2))
-    steps = train(model, text, HOW)
-    with tempfile.TemporaryDirectory() as folder:
-        save = partial(save_checkpoint, Path(folder) / "one", model, private=True)
-        found = timed(save, lambda: next(steps), 9)
-    what = f"a snapshot of {model.n_parameters:,} parameters"
-    yield compared(what, found, "of one training step", 0.5)
 
 
 WORTH_TWO = 512

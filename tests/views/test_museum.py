@@ -116,7 +116,8 @@ def test_the_number_is_of_both_runs_and_the_picture_shows_it(shown: dict[str, Ap
     config = right.model.config
     wide, narrow = (three(1 / math.sqrt(d)) for d in (config.d_model, config.head_width))
     assert f"Score scale, {wide} against {narrow}." in said(shown["wrong-scale"])
-    assert (head := strongest_head(right.opened, right.forward)) is not None
+    head = strongest_head(right.opened, right.forward)
+    assert head is not None
     right = replace(right, head=head)
     for number in [2, 4, 7, 8, 9]:  # of these the map of the head is the same in both runs
         exhibit = EXHIBITS[number - 1]
