@@ -25,7 +25,7 @@ _named_by_paths: LRUCache[str, Path] = LRUCache(maxsize=200)
 """Folders that readers have opened by path, by unique names."""
 FIRST_MODEL = "translation"
 ALL_MODELS = "All models"
-"""The view of Checkpoints that begins with the list of models; the others end with it."""
+"""The view of Models that begins with the list of models; the others end with it."""
 MOST_BROUGHT = 20
 
 
