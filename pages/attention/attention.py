@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.analysis import thumbnails
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
-from explorer.catalog.attention_parts import map_title
+from explorer.catalog.attention_parts import WORDS, map_title
 from explorer.components.picker import grid, select
 from explorer.views.attention import display_options, large_head
 from explorer.views.attention.score_sources_view import HeadCell, why_in_words
@@ -24,8 +24,9 @@ FEW_HEADS, MANY_HEADS = 12, 48
 """Above the first number both columns fill the page; above the second they share it equally."""
 
 context = page_context()
-at, forward, part = context.choice, context.forward, context.part
-widgets.opening("Attention maps", part.words.opening)
+at = context.choice
+widgets.opening("Attention maps", WORDS[at.part].opening)
+forward, part = context.forward, context.part
 count = part.layers * part.heads
 shares = (1, 1) if count > MANY_HEADS else (2, 3)
 all_heads, one_head = st.columns(shares) if count > FEW_HEADS else widgets.side_by_side(*shares)
