@@ -193,15 +193,16 @@ def _follow(default: Head) -> None:
     state, defaults = st.session_state, session().defaults
     names = ("part", "layer", "head")
     chosen = tuple(map(state.get, names))
-    if "head" in state and chosen == (None, None, None):  # another model was chosen
-        follows = True
-    elif any(map(address.is_named, names)):
-        follows = False
+    if any(map(address.is_named, names)):
+        follows = "head" in state and chosen == (None, None, None)  # another model was chosen
     else:
-        follows = chosen in ((None, None, None), defaults.get("head"))
-        if follows and "head" in state:
-            state.update(zip(names, default, strict=True))
-    defaults["head"] = default if follows or streamlit_patches.came_back() else None
+        follows = streamlit_patches.came_back() or chosen in (
+            (None, None, None),
+            defaults.get("head"),
+        )
+    if follows and "head" in state:
+        state.update(zip(names, default, strict=True))
+    defaults["head"] = default if follows else None
 
 
 def _numbers(count: int) -> dict[int, str]:

@@ -43,7 +43,7 @@ export function arrange(state) {
 
 // What the panels of a line need at their smallest.
 const leastOf = (state, line) => state.panels.filter(panel => panel.line === line).reduce((sum, panel) =>
-  sum + margin(state, panel) + panel.size[1] * (panel.kind === "pair" ? SMALLEST : DIMENSION) + GAP + 3, 0);
+  sum + margin(state, panel) + panel.size[1] * (line ? DIMENSION : SMALLEST) + GAP + 3, 0);
 
 function fit(equation, width) {
   equation.style.fontSize = "";

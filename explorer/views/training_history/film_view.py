@@ -108,7 +108,7 @@ def draw_film(context: PageContext, history: History) -> None:
     with right:
         _draw_map(context, history, history.passes[-1])
     st.space("medium")  # so that this begins below the window, with its heading
-    st.subheader("The whole forward pass at this step", anchor=False)
+    st.markdown("**The whole forward pass at this step**")
     _draw_pass(context, history, history.passes[-1])
     st.caption(_caption(history, formation, exact))
     widgets.notes(history.last.notes)
