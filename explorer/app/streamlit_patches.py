@@ -4,11 +4,10 @@
 Streamlit no longer needs the patch; then it is deleted.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,12 +25,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import (
-    RerunData,
-    ScriptRunner,
-    ScriptRunnerEvent,
-    get_script_run_ctx,
-)
+from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.exceptions import ScriptControlException
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
@@ -42,11 +36,10 @@ from streamlit.runtime.state.query_params import (
     _parse_query_string,
     parse_url_param,
 )
-from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-REPLACED: list[tuple[Any, str, Any]] = []
+REPLACED: list[tuple[Any, str, Callable[..., Any]]] = []
 """A class or module of Streamlit, the name of a function in it, and ours."""
 
 
@@ -158,74 +151,6 @@ def send_forgotten_messages(run: ScriptRunContext) -> None:
     run.cached_message_hashes = known
 
 
-# A run wakes the loop for each of its hundred messages, and waits meanwhile. A browser that gets
-# the sidebar first draws its links before the picture of the page, a third of its time.
-
-BETWEEN_MESSAGES, SIDEBAR_WAITS = 0.005, 0.05
-"""Seconds from one sending to the next, and those that the sidebar waits for the page at most. The
-end of a run is sent at once."""
-SIDEBAR = [1]
-"""Where its elements are."""
-DRAWN = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG
-STREAMLITS_EVENT = AppSession._handle_scriptrunner_event_on_event_loop
-STREAMLITS_SENDER = AppSession._on_scriptrunner_event  # older sessions refer to it weakly
-
-
-@dataclass
-class RunEvents:
-    """What the runs of a session have told its loop, with the keywords of `STREAMLITS_EVENT`."""
-
-    waiting: deque[tuple[Any, dict[str, Any]]] = field(default_factory=deque)
-    sidebar: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
-    since: float = 0
-    is_awaited: bool = False
-    """Whether the loop will look without being woken."""
-
-    def see(self, session: AppSession) -> None:
-        """In the loop: pass on what is there."""
-        loop = session._event_loop
-        self.is_awaited = False  # before it looks: what comes now wakes it
-        now = loop.time()
-        if self.waiting or self.sidebar:
-            self.is_awaited = True
-            loop.call_later(BETWEEN_MESSAGES, self.see, session)
-        while self.waiting:
-            sender, about = self.waiting.popleft()
-            if about["event"] is not DRAWN:
-                self.send_sidebar(session)
-            elif self.may_wait(about["forward_msg"]):
-                self.since = self.since if self.sidebar else now
-                self.sidebar.append((sender, about))
-                continue
-            STREAMLITS_EVENT(session, sender, **about)
-        if self.sidebar and now - self.since >= SIDEBAR_WAITS:
-            self.send_sidebar(session)
-
-    def may_wait(self, message: ForwardMsg) -> bool:
-        """Whether it draws in the sidebar, whose first containers come at once: they give it room.
-
-        What is behind an element there waits with it, since Streamlit counts the places.
-        """
-        is_block = message.delta.WhichOneof("type") == "add_block"
-        in_sidebar = message.metadata.delta_path[:1] == SIDEBAR
-        return in_sidebar and (bool(self.sidebar) or not is_block)
-
-    def send_sidebar(self, session: AppSession) -> None:
-        for sender, about in self.sidebar:
-            STREAMLITS_EVENT(session, sender, **about)
-        self.sidebar.clear()
-
-
-@replaces(AppSession, "_on_scriptrunner_event")
-def send_at_intervals(session: AppSession, sender: Any, **about: Any) -> None:
-    """Wake the loop for the first event of a run, and for those that are no drawing."""
-    events: RunEvents = vars(session).setdefault("events_of_runs", RunEvents())
-    events.waiting.append((sender, about))
-    if about["event"] is not DRAWN or not events.is_awaited:
-        events.is_awaited = True
-        session._call_soon_on_event_loop(partial(events.see, session))
-
-
 # Streamlit can end a run only when it draws something or reads the state, not while it waits for
 # another reader's work.
 
@@ -244,12 +169,6 @@ def kept_in_run() -> dict[str, Any]:
     """What is kept until this run ends; outside a run it is gone at once."""
     run = get_script_run_ctx(suppress_warning=True)
     return {} if run is None else vars(run)
-
-
-# A list or a text field looks for one value, and Streamlit collects those of all widgets for each.
-# The state itself finds a value by its key.
-
-REPLACED.append((SafeSessionState, "filtered_state", property(lambda state: state)))
 
 
 # A widget that a page does not draw leaves the address, though its value stays chosen for other

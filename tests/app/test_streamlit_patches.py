@@ -3,7 +3,6 @@
 import itertools
 from types import SimpleNamespace
 from typing import Any, ClassVar
-from unittest.mock import Mock
 
 import pytest
 import streamlit.components.v2.presentation as streamlit_presentation
@@ -20,7 +19,6 @@ from streamlit.runtime.state import query_params as streamlit_query_params
 from streamlit.testing.v1 import AppTest
 
 from explorer.app import streamlit_patches
-from explorer.app.streamlit_patches import DRAWN
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
 from tests.source import imports, python_files
 
@@ -103,36 +101,6 @@ def test_a_fragment_drops_nothing_that_waits(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ForwardMsgQueue, "clear", streamlit_patches.STREAMLITS_CLEAR)
     left = "Streamlit ends no page whose fragment it dropped: keep_waiting_messages may go"
     assert waiting_after_a_click() == ["new_session", "ref_hash", "script_finished", "delta"], left
-
-
-def test_the_sidebar_waits_for_the_page_but_its_room_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What a run draws is passed on in one turn of the loop; at its end, all of it."""
-    places, loop, turns = list[Any](), Mock(time=lambda: 0.0), list[Any]()
-    about: Any = SimpleNamespace(_event_loop=loop, _call_soon_on_event_loop=turns.append)
-    event = streamlit_patches.ScriptRunnerEvent
-
-    def note(session: object, sender: object, event: object, forward_msg: Any = None) -> None:
-        places.append([*forward_msg.metadata.delta_path] if forward_msg else event)
-
-    def draw(place: list[int], kind: str) -> None:
-        message = ForwardMsg()
-        getattr(message.delta, kind).SetInParent()
-        message.metadata.delta_path[:] = place
-        streamlit_patches.send_at_intervals(about, None, event=DRAWN, forward_msg=message)
-
-    monkeypatch.setattr(streamlit_patches, "STREAMLITS_EVENT", note)
-    draw([1, 0], "add_block")
-    draw([1, 0, 0], "new_element")
-    draw([1, 0, 1], "add_block")
-    draw([0, 0], "new_element")
-    assert len(turns) == 1, "the loop is woken once"
-    turns[0]()
-    assert places == [[1, 0], [0, 0]]
-    streamlit_patches.send_at_intervals(about, None, event=event.SCRIPT_STOPPED_WITH_SUCCESS)
-    turns[1]()
-    assert places[2:] == [[1, 0, 0], [1, 0, 1], event.SCRIPT_STOPPED_WITH_SUCCESS]
 
 
 def sent_whole(session: SessionState, messages: str) -> str:

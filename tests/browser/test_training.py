@@ -23,7 +23,7 @@ STOP_AT_ONCE = """() => {
   new MutationObserver((_, observer) => {
     const buttons = [...main.querySelectorAll("button")];
     const stop = buttons.find(each => each.innerText.trim() === "Stop");
-    if (!stop || !/Step \\d+ of 60/.test(main.innerText)) return;
+    if (!stop || !/Training both: [1-9]/.test(main.innerText)) return;
     observer.disconnect();
     stop.click();
   }).observe(main, {childList: true, subtree: true, characterData: true});
