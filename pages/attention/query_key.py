@@ -11,8 +11,7 @@ from models.rotary import RotaryPositions
 
 widgets.opening(
     "Query and key",
-    "A query attends most to the key with which its dot product is largest. See where both come "
-    "from.",
+    "A query attends most to the key with the largest dot product.",
 )
 context = page_context()
 at = context.choice

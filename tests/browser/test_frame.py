@@ -24,7 +24,7 @@ FIGURES = Path(__file__).with_name("figures.js").read_text("utf-8")
 SIZES = ((1280, 720), (1440, 900), (1920, 1080), (390, 844))
 LESSON = "&lesson=masks&lesson_step=2"
 STATES = {"": SIZES, "&present=true": SIZES[:1], f"&present=true{LESSON}": SIZES[:1]}
-CHOSEN_OF = {"circuits": "model=induction", "checkpoints": "show=Parameters"}
+CHOSEN_OF = {"circuits": "model=induction", "checkpoints": "model=translation&show=Parameters"}
 TABLES = {"lessons", "tokens", "tokenizer_training", "administration"}
 """Their tables and chips are as high as their words, or there is no run here."""
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]

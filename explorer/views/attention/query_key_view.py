@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.analysis.query_key import (
@@ -71,11 +72,11 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
     sentence = pair_sentence(pair, words.cell, *names)
     if view in WHY:
         draw_sources(context, query, key, sentence, controls, as_table=view == TABLE)
+    elif view == PRODUCTS:
+        _draw_products(context, pair, sentence, controls)
     else:
         st.text(sentence)
-    if view == PRODUCTS:
-        _draw_products(context, pair)
-    elif view == VALUE:
+    if view == VALUE:
         draw_value_path(context, query, key)
     elif view == DISTANCES:
         _draw_distance(context, pair)
@@ -83,16 +84,23 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
     return pair, view, forward
 
 
-def _draw_products(context: PageContext, pair: QueryKeyPair) -> None:
-    """Query, key and product by dimension, and every step from the product to the weight."""
+def _draw_products(
+    context: PageContext, pair: QueryKeyPair, sentence: str, controls: DeltaGenerator
+) -> None:
+    """Query, key and product by dimension, and every step from the product to the weight.
+
+    The `sentence` has the weight; the order of the dimensions joins the `controls`.
+    """
     at, forward = context.choice, context.forward
-    order = one_of("order", (BY_DIMENSION, BY_SIZE))
+    with controls:
+        order = one_of("order", (BY_DIMENSION, BY_SIZE), **UNLABELLED)
     figures, numbers = widgets.side_by_side(7, 4)
     with figures:
         _draw_bars(pair, order, forward.config)
         widgets.notes(pinned.row_note(forward, at.part, pair.query))
         pass_position.forward_pass_link(context, PinnedCell(pair.query, pair.key))
     with numbers:
+        st.text(sentence)
         tables.value_table(
             weight_steps(pair), "Every step from the product of query and key to the weight"
         )

@@ -56,7 +56,7 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     opened, text = context.opened, context.choice.text
     prompt = or_stop(lambda: prompt_of(opened, text))
     picture = st.container(gap="xxsmall")
-    text_so_far, typing = picture.columns([4, 1], vertical_alignment="center")
+    text_so_far = picture.container()
     choice, head, how = picture.columns([7, 4, 2])
     with how:
         temperature, top_k = controls.slider("temperature"), controls.whole("top_k")
@@ -77,8 +77,6 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
         _draw_moves(branches, line, step, sampled, stopped, count)
     with text_so_far:
         _draw_text(opened, prompt, path, step)
-    with typing:
-        _draw_typing(opened, prompt, branches, line[step], stopped)
     draw_notes(token_trees.CLICK)
     before = [token.label for token in (*prompt.tokens, *map(opened.tokenizer.token, path[:at]))]
     name = candidate_text(opened.tokenizer.label(sampled), before)
@@ -92,6 +90,7 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
         st.caption(f"{cut_summary(stages, sampling)} Click a token to continue with it.")
     with head:
         _draw_head(context, continuation, at)
+        _draw_typing(opened, prompt, branches, line[step], stopped)
     st.markdown("**Branches**")
     with st.container(horizontal=True):
         controls.undo_buttons(branches, Branches(), token_trees.put_branches, "_writing")

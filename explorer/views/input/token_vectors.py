@@ -220,7 +220,6 @@ def draw_moving_tokens(
     ]
     title = f"{context.called} · {choice.axes}, {choice.stack}"
     drawn = space.axes.shares[: 3 if in_3d else 2]
-    st.caption(f"The {len(drawn)} axes hold {percent(sum(drawn))} of the variance.")
     chosen = choice.places.index(place) if place in choice.places else None
     steps = STEPS_DRAWN[choice.axes]
     tokens = map_of(space, steps, names, labels, chosen)
@@ -240,6 +239,7 @@ def draw_moving_tokens(
     else:
         spec, left_out = token_map(tokens, titles[:2], x_and_y)
         chart(spec, key="embedding_map", title=title, height=WINDOW, printed=printed)
+    st.caption(f"The {len(drawn)} axes hold {percent(sum(drawn))} of the variance.")
     st.caption(caption_of(space, choice, in_3d=in_3d, left_out=left_out))
     if place in choice.places:
         name = literal(named_at(choice.tokens, place))
