@@ -108,7 +108,6 @@ def test_the_sum_of_a_clicked_cell_is_in_view_and_a_pinned_pair_travels(visitor:
     visitor.choose("Key", "5 ·")
     visitor.asks(key="5 · see")
     visitor.rest()
-    visitor.choose("View", "Products")
     page.get_by_role("button", name="This head in the forward pass").click()
     visitor.titled("Forward pass")
     visitor.asks(stage=stage, encoder_token="1", key_token="5")

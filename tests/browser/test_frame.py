@@ -142,7 +142,7 @@ def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor:
 
 
 def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> None:
-    page = visitor.open("/query_key?layer=1&model=shakespeare&text=To+be")
+    page = visitor.open("/query_key?layer=1&model=shakespeare&text=To+be&pair_view=Why")
     visitor.choose("Query", "1 · To")
     visitor.asks(query="1 · To")
     before, follow = page.url, "[class*=st-key-follow_] button"

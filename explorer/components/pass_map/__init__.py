@@ -40,14 +40,14 @@ MAP_HTML = """
       <canvas tabindex="0" role="application"></canvas>
       <div class="inside" hidden></div>
     </div>
-    <div class="aside">
+    <div class="aside" tabindex="0">
       <div class="asked"></div><div class="options"></div>
       <div class="card"></div>
       <div class="hint">Point at a line, an answer or a token. Click a line for its head, a layer's
       number for its inside.</div>
-      <div class="means"><b>Importance</b>: the part of this answer that came through a line.
-      <b>Share</b>: the part of one token's new residual stream that a line wrote.</div>
-      <div class="means sink"><b>From the first token</b>: many heads attend to it when nothing else
+      <div class="means"><strong>Importance</strong>: the part of this answer that came through a line.
+      <strong>Share</strong>: the part of one token's new residual stream that a line wrote.</div>
+      <div class="means sink"><strong>From the first token</strong>: many heads attend to it when nothing else
       matches. It is an attention sink.</div>
     </div>
   </div>

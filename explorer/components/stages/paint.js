@@ -8,9 +8,9 @@ import {
 const LABEL = 12, WIDEST = 84, HIGHEST_LABEL = 60, WITH_NUMBER = 34, GAP = 14;
 // Of both lines: their titles and legends, and what is between them; the share of the line above.
 const AROUND = 96, ABOVE = 0.64;
-// The largest cells above and below, the smallest above, and the least width of a dimension: where
-// the window has less, the panels scroll sideways.
-const LARGEST = [56, 24], SMALLEST = 14, DIMENSION = 3;
+// The largest cells above and below; on a phone the smallest above and the least width of a
+// dimension: where it has less, the panels scroll sideways.
+const LARGEST = [56, 24], SMALLEST = 14, DIMENSION = 3, PHONE = 560;
 // The equation has the smaller letters where it is too wide, down to the smallest that can be read.
 const LETTERS = 26, LEAST_LETTERS = 14;
 
@@ -41,8 +41,8 @@ export function arrange(state) {
   needs(state, above + below + AROUND);
 }
 
-// What the panels of a line need at their smallest.
-const leastOf = (state, line) => state.panels.filter(panel => panel.line === line).reduce((sum, panel) =>
+// What the panels of a line need at their smallest; a wide window shows all of them.
+const leastOf = (state, line) => state.stage.clientWidth > PHONE ? 0 : state.panels.filter(panel => panel.line === line).reduce((sum, panel) =>
   sum + margin(state, panel) + panel.size[1] * (line ? DIMENSION : SMALLEST) + GAP + 3, 0);
 
 function fit(equation, width) {
