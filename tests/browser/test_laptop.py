@@ -41,8 +41,8 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
     visitor.until_run(lambda: visitor.type(SENTENCE))
     visitor.asks(text=SENTENCE)
     before = visitor.picture("attention_head")
-    visitor.pick("overview", layer=0, head=1)
-    visitor.at_head(0, 1)
+    visitor.pick("overview", layer=0, head=2)
+    visitor.at_head(0, 2)
     visitor.changed("attention_head", before)
     look("2-head")
 

@@ -125,6 +125,9 @@ class EndOfPage:
         return self.has_begun and is_end(message) and is_whole
 
 
+NOT_OURS = ("/_stcore/upload_file/", "ReadPixels", "Canvas2D", "WebSocket onclose")
+
+
 @dataclass
 class Notes:
     """What went on in one browser context that no test asked for."""
@@ -139,9 +142,9 @@ class Notes:
             self.hosts.add(parts.netloc)
 
     def said(self, message: ConsoleMessage) -> None:
-        # Not ours: the page says of an upload that it is refused; plotly reads its canvas.
-        others = "/_stcore/upload_file/" in str(message.location), "ReadPixels" in message.text
-        if message.type in {"error", "warning"} and not any((*others, "Canvas2D" in message.text)):
+        # Not ours: an upload is refused, plotly reads its canvas, the server is gone.
+        words = f"{message.location} {message.text}"
+        if message.type in {"error", "warning"} and not any(each in words for each in NOT_OURS):
             self.errors.append(message.text)
 
     def interrupted(self, dialog: Dialog) -> None:

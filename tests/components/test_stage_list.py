@@ -84,7 +84,8 @@ def test_after_a_click_on_a_cell_keys_step_after_tab_arrows_move_it(open_demo: O
 
     page = open_demo("stage_list", "long").page  # it fades where it goes on
     stage = page.locator(".stage_list .stage")
-    goes_on = "({style}) => ['top', 'bottom'].map(at => style.getPropertyValue(`--more-${at}`))"
+    style = "getComputedStyle(stage).getPropertyValue"
+    goes_on = f"stage => ['top', 'bottom'].map(at => {style}(`--more-${{at}}`))"
     assert stage.evaluate(goes_on) == ["0", "1"]
     assert "linear-gradient" in stage.evaluate("stage => getComputedStyle(stage).maskImage")
     page.get_by_role("button", name="To the end").click()

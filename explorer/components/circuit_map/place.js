@@ -104,8 +104,8 @@ function cellsOf(items) {
   return [...cells.values()];
 }
 
-// As wide as what stands in it needs, and thin where nothing stands and room is short; then tokens become whole, and what is left goes where most
-// stands.
+// As wide as what stands in it needs, thin where nothing stands and room is short; then tokens
+// become whole, and the rest goes where most stands.
 function bandsOf(state, pen, cells, quiet, room) {
   const {data, ink} = state, weight = data.tokens.map(() => 0);
   const least = data.tokens.map(() => NARROW);

@@ -8,13 +8,13 @@ import {choiceOf, css, element, news, publish, taken, tellPage, three} from "../
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
 function make(state) {
-  const {root} = state;
-  Object.assign(state, {range: root.querySelector("input"), shown: null, faded: fades(state.stage)});
-  state.stage.addEventListener("scroll", () => paint(state), {passive: true});
-  state.stage.addEventListener("pointermove", event => point(state, hit(state, event)));
-  state.stage.addEventListener("pointerenter", () => { state.follows = false; });
-  state.stage.addEventListener("pointerleave", () => point(state, null));
-  state.stage.addEventListener("click", event => choosePart(state, hit(state, event)));
+  const {root, stage} = state;
+  Object.assign(state, {range: root.querySelector("input"), shown: null, faded: fades(stage)});
+  stage.addEventListener("scroll", () => paint(state), {passive: true});
+  stage.addEventListener("pointermove", event => point(state, hit(state, event)));
+  stage.addEventListener("pointerenter", () => { state.follows = false; });
+  stage.addEventListener("pointerleave", () => point(state, null));
+  stage.addEventListener("click", event => choosePart(state, hit(state, event)));
   state.canvas.addEventListener("keydown", event => walk(state, event));
   state.canvas.addEventListener("blur", () => point(state, null));
   state.range.addEventListener("input", () => {
