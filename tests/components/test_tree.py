@@ -6,7 +6,7 @@ from tests.components.conftest import OpenDemo, told
 from tests.served import wait_until
 
 MORE = """stage => ["left", "right", "top", "bottom"].map(
-  side => stage.style.getPropertyValue(`--more-${side}`)).join(" ")"""
+  side => getComputedStyle(stage).getPropertyValue(`--more-${side}`)).join(" ")"""
 
 
 def fades(stage: Locator, sides: str) -> None:
