@@ -45,10 +45,11 @@ MAP_HTML = """
       <div class="card"></div>
       <div class="hint">Point at a line, an answer or a token. Click a line for its head, a layer's
       number for its inside.</div>
-      <div class="means"><strong>Importance</strong>: the part of this answer that came through a line.
-      <strong>Share</strong>: the part of one token's new residual stream that a line wrote.</div>
-      <div class="means sink"><strong>From the first token</strong>: many heads attend to it when nothing else
-      matches. It is an attention sink.</div>
+      <div class="means"><strong>Importance</strong>: the part of this answer that came through a
+      line. <strong>Share</strong>: the part of one token's new residual stream that a line wrote.
+      </div>
+      <div class="means sink"><strong>From the first token</strong>: many heads attend to it when
+      nothing else matches. It is an attention sink.</div>
     </div>
   </div>
   <div class="foot">
