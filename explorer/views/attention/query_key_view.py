@@ -47,7 +47,7 @@ BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
 KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
 LIST = {"width": 190}
-UNLABELLED = {"label_visibility": "collapsed"}
+WITHOUT_LABEL = {"label_visibility": "collapsed"}
 
 
 def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass]:
@@ -61,7 +61,7 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
         query = token("query", rows, first[0], on_change=_pin, args=("query",), **LIST)
         best = first[1] if query == first[0] else strongest(forward, *here, query)
         key = token("key", columns, best, on_change=_pin, args=("key",), **LIST)
-        view = one_of("pair_view", VIEWS, PRODUCTS, as_list=True, width=130, **UNLABELLED)
+        view = one_of("pair_view", VIEWS, PRODUCTS, as_list=True, width=130, **WITHOUT_LABEL)
     edited, which = draw_active(context, (AFTER, BEFORE) if view in WHY else ())
     if which == AFTER:
         forward = edited.forward
@@ -93,7 +93,7 @@ def _draw_products(
     """
     at, forward = context.choice, context.forward
     with controls:
-        order = one_of("order", (BY_DIMENSION, BY_SIZE), **UNLABELLED)
+        order = one_of("order", (BY_DIMENSION, BY_SIZE), **WITHOUT_LABEL)
     figures, numbers = widgets.side_by_side(7, 4)
     with figures:
         _draw_bars(pair, order, forward.config)

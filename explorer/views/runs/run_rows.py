@@ -119,12 +119,12 @@ def matching_rows(rows: Sequence[RunRow], search: str, sort: str) -> list[RunRow
     return sorted((row for row in rows if row.has(words)), key=SORTS[sort])
 
 
-OPTIONAL = ("tags", "race or sweep", "note")
+COLUMNS_IF_SET = ("tags", "race or sweep", "note")
 
 
 def draw_cells(rows: Sequence[dict[str, object]], key: str, **how: Any) -> None:
     """Draw the cells of several runs as a table, without columns in which none wrote anything."""
-    empty = {name for name in OPTIONAL if not any(row.get(name) for row in rows)}
+    empty = {name for name in COLUMNS_IF_SET if not any(row.get(name) for row in rows)}
     rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
     kinds = st.column_config
     wide = dict.fromkeys(("settings", "changed settings"), kinds.TextColumn(width="medium"))
