@@ -114,7 +114,7 @@ def test_curve_and_map_are_seen_at_once_and_the_sidebar(visitor: Visitor, server
 
 
 def test_two_tabs_steer_one_run_and_agree(visitor: Visitor, visit: Visit, server: Server) -> None:
-    run = tiny_run(server.runs, steps=5_000)
+    run = tiny_run(server.runs, steps=90_000)
     run.command("step")
     train_to_end(run.folder)
     other = visit()
@@ -123,7 +123,7 @@ def test_two_tabs_steer_one_run_and_agree(visitor: Visitor, visit: Visit, server
         becomes(tab, run, PAUSED)
     press(visitor, "step")
     wait_until(lambda: run.status().step == 2, "the step")
-    expect(other.page.get_by_text("Step 2 of 5,000")).to_be_visible()
+    expect(other.page.get_by_text("Step 2 of 90,000")).to_be_visible()
     settings(visitor)
     rate = visitor.page.get_by_role("spinbutton", name="Learning rate")
     rate.fill("0.25")
