@@ -111,7 +111,7 @@ class Session:
 
 
 def session() -> Session:
-    """The session of the reader whose run this is, looked up once in a run."""
+    """The session of the reader whose run this is, looked up once by its thread."""
     here = streamlit_patches.kept_in_run()
     reader: Session | None = here.get(SESSION_KEY)
     if reader is None:

@@ -166,7 +166,7 @@ def end_if_unwanted() -> None:
 
 
 def kept_in_run() -> dict[str, Any]:
-    """What is kept until this run ends; outside a run it is gone at once."""
+    """What is kept while a thread runs a session's script; outside a run it is gone at once."""
     run = get_script_run_ctx(suppress_warning=True)
     return {} if run is None else vars(run)
 
