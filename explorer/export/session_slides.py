@@ -186,7 +186,10 @@ def _lines(text: str, size: float, most: int) -> list[str]:
                 word = word[len(head) :]
             lines.append(word)
     if len(lines) > most:
-        lines = [*lines[: most - 1], f"{_head(lines[most - 1], room - 1)}…"]
+        last = lines[most - 1]
+        if last != (part := _head(last, room - 1)):
+            last = part.rpartition(" ")[0] or part
+        lines = [*lines[: most - 1], f"{last}…"]
     return lines
 
 

@@ -364,7 +364,8 @@ def _title(about: Mapping[str, str]) -> str:
     if row and row.part == "attention" and {"layer", "head"} <= about.keys():
         page = f"{page}: layer {about['layer']}, head {about['head']}"
     text, room = about.get("sentence") or about.get("run") or "", TITLE_LINE - len(page)
-    short = text if len(text) <= room else f"{text[:room].rstrip()}…"
+    whole_words = text[: room + 1].rpartition(" ")[0] or text[:room]
+    short = text if len(text) <= room else f"{whole_words.rstrip()}…"
     return f"“{short}” · {page}" if text else page
 
 
