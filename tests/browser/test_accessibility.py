@@ -142,6 +142,8 @@ def test_the_keys_lead_to_the_figure_and_it_says_the_head_that_is_picked(visitor
     share, session = visitor.widget("share"), visitor.widget("kept_session")
     for opens in (share, session):
         visitor.until_run(opens.get_by_role("button").click)
+        for popover in page.get_by_test_id("stPopoverBody").all():  # it opens where there is room
+            expect(popover).to_be_in_viewport(ratio=1)
         assert in_themes(visitor, "dark", "light") == []
         page.keyboard.press("Escape")
 
