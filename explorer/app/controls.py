@@ -53,6 +53,12 @@ def one_of(key: str, options: Sequence[str], default: str = "", **how: Any) -> s
     return picked
 
 
+def option_of(key: str, options: Sequence[str]) -> str:
+    """The option that `one_of` is about to show, for what stands above it."""
+    value = address.current_value(key)
+    return value if value in options else _find_option(value, options) or options[0]
+
+
 def token(key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
     """The place of a token, chosen from a list; the address holds its place and its label.
 

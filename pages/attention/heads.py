@@ -23,17 +23,58 @@ from explorer.views.attention import (
     weight_distribution_view,
 )
 from explorer.views.shared import widgets
+from explorer.views.shared.widgets import ViewSpec
 
 SIDES = {
-    "Finder": head_finder.draw_finder,
-    "Similarity": head_finder.draw_similarity,
-    "Programs": programs_view.draw_programs,
-    "Sinks": sinks_view.draw_sinks,
-    "Map of heads": head_finder.draw_scatter,
-    "Distribution": weight_distribution_view.draw_distribution,
-    "Rollout": rollout_and_flow.draw_rollout,
-    "Flow": rollout_and_flow.draw_flow,
-    "Attribution": token_attribution_view.draw_attribution,
+    "Finder": ViewSpec(
+        "Every head on your sentence, the one that fits the chosen pattern best first.",
+        head_finder.draw_finder,
+        (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
+    ),
+    "Similarity": ViewSpec(
+        "How alike two heads read your sentence: the darker the cell, the more alike.",
+        head_finder.draw_similarity,
+        (head_similarity.js_divergence,),
+    ),
+    "Programs": ViewSpec(
+        "Which short rule, such as “read the previous token”, predicts where each head looks.",
+        programs_view.draw_programs,
+        (head_programs.loss_with, token_programs.program_map),
+    ),
+    "Sinks": ViewSpec(
+        "How much attention each layer gives to one token that every query can read.",
+        sinks_view.draw_sinks,
+        (attention_sinks.sinks_by_layer, attention_sinks.sink_experiment),
+    ),
+    "Map of heads": ViewSpec(
+        "Each dot is a head: heads that behave alike lie close together.",
+        head_finder.draw_scatter,
+        (head_metrics.metrics_of_heads,),
+    ),
+    "Distribution": ViewSpec(
+        "How many of a head's weights are large and how many are nearly 0.",
+        weight_distribution_view.draw_distribution,
+        (weight_distribution.weight_deciles,),
+    ),
+    "Rollout": ViewSpec(
+        "Attention followed through all layers: how much each token takes from each input token.",
+        rollout_and_flow.draw_rollout,
+        (rollout.half_residual, rollout.rollout),
+    ),
+    "Flow": ViewSpec(
+        "How much of each input token can reach the chosen one through all layers.",
+        rollout_and_flow.draw_flow,
+        (rollout.half_residual, rollout.flow_to),
+    ),
+    "Attribution": ViewSpec(
+        "Which tokens of your sentence the prediction depends on.",
+        token_attribution_view.draw_attribution,
+        (
+            token_attribution.gradient_times_input,
+            token_attribution.integrated_gradients,
+            token_attribution.deletion_curves,
+        ),
+    ),
 }
 ACROSS = "in cross-attention the keys are another text's"
 ONE_STACK = "rollout and flow follow the residual stream of one stack"
@@ -44,26 +85,8 @@ ONLY = {
     "Flow": (2, ONE_STACK),
 }
 """By view, of how many of the first parts of a model it is, and why."""
-CODE = {
-    "Finder": (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
-    "Similarity": (head_similarity.js_divergence,),
-    "Map of heads": (head_metrics.metrics_of_heads,),
-    "Distribution": (weight_distribution.weight_deciles,),
-    "Sinks": (attention_sinks.sinks_by_layer, attention_sinks.sink_experiment),
-    "Rollout": (rollout.half_residual, rollout.rollout),
-    "Flow": (rollout.half_residual, rollout.flow_to),
-    "Attribution": (
-        token_attribution.gradient_times_input,
-        token_attribution.integrated_gradients,
-        token_attribution.deletion_curves,
-    ),
-    "Programs": (head_programs.loss_with, token_programs.program_map),
-}
 
-widgets.opening(
-    "Heads",
-    "Rank the heads on your sentence, compare them, and follow attention through the layers.",
-)
+widgets.opening_of_view("Heads", "side", SIDES)
 context = page_context()
 row = st.container(horizontal=True, vertical_alignment="center")
 with row:
@@ -73,6 +96,6 @@ with row:
 if side in ONLY:
     count, why = ONLY[side]
     context = widgets.shown_part(context, context.forward.parts[:count], why)
-lines = SIDES[side](context, row)
+lines = SIDES[side].draw(context, row)
 widgets.notes(context.forward.notes)
-widgets.closing(context, *CODE[side], script=lines)
+widgets.closing(context, *SIDES[side].code, script=lines)

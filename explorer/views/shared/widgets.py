@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
 from explorer.app.choosing import ARRIVAL, draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.controls import token
+from explorer.app.controls import option_of, token
 from explorer.app.messages import kept_notes, take_notes
 from explorer.app.page_table import ROWS
 from explorer.app.persistent_choices import PersistentChoices
@@ -56,6 +56,20 @@ NO_FINITE_PROBABILITIES = (
     "model, or read on the page Models which of its tensors is at fault."
 )
 ENDS_IN_VECTORS = "This model has no head: its output is one vector for each token."
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """One view of a page: what the reader sees in it, what draws it, and the code behind it."""
+
+    sentence: str
+    draw: Callable[..., Any]
+    code: tuple[Callable[..., Any], ...] = ()
+
+
+def opening_of_view(title: str, key: str, views: Mapping[str, ViewSpec]) -> None:
+    """Open a page of several views with the sentence of the one that `key` chooses."""
+    opening(title, views[option_of(key, list(views))].sentence)
 
 
 def opening(title: str, sentence: str) -> None:
