@@ -17,8 +17,7 @@ at = context.choice
 words = WORDS[at.part]
 widgets.opening(
     "Overview",
-    "Each column is a token. Attention lets it read others: an orange line, wider if it matters "
-    "more.",
+    "Columns are tokens. An orange line is attention; the wider, the larger its part of the answer.",
 )
 edited, which = draw_active(context, (AFTER, BEFORE))
 if which == AFTER:

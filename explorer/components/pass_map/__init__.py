@@ -31,8 +31,8 @@ MAP_HTML = """
     <button type="button" class="write" hidden>Continue the text</button>
     <label class="least">Importance at least
       <input type="range" min="0" step="1"><output></output></label>
-    <label class="words"><input type="checkbox" checked>Logit lens</label>
-    <label class="sink"><input type="checkbox" checked>From the first token</label>
+    <label class="words"><input type="checkbox">Logit lens</label>
+    <label class="sink"><input type="checkbox" checked>Lines from the first token</label>
   </div>
   <div class="head"><div class="sentence idle"></div></div>
   <div class="both">
@@ -45,11 +45,11 @@ MAP_HTML = """
       <div class="card"></div>
       <div class="hint">Point at a line, an answer or a token. Click a line for its head, a layer's
       number for its inside.</div>
-      <div class="means"><strong>Importance</strong>: the part of this answer that came through a
-      line. <strong>Share</strong>: the part of one token's new residual stream that a line wrote.
-      </div>
-      <div class="means sink"><strong>From the first token</strong>: many heads attend to it when
-      nothing else matches. It is an attention sink.</div>
+      <div class="means"><strong>Importance</strong>, the width of a line: the part of the answer
+      that came along it. <strong>Residual stream</strong>, blue: the vector of a token, to which
+      every layer adds.</div>
+      <div class="means sink"><strong>Lines from the first token</strong>: many heads read it when
+      nothing else matches (an attention sink). Untick to hide these lines.</div>
     </div>
   </div>
   <div class="foot">
@@ -77,9 +77,20 @@ PAGE_LINKS = {
 
 MAP_WORDS = {
     "idle": "What each position is made of.",
-    "forward": "Where {token} goes: lines are the share of each residual stream that is traced to "
-    "it.",
+    "forward": "Where {token} goes: the wider a line, the larger the part of that column that came "
+    "from it.",
     "back": "What led to {token}: {value}",
+    "answer": "The answer: {token}, {value}",
+    "enter": "The tokens enter below, a column for each.",
+    "layer": "each token reads others",
+    "reads": "{query} (#query) reads {key} (#key)",
+    "after": "after {query} (#query), the decoder reads {key} (#key)",
+    "writing": "writing {writes} (#query, after {query}), the decoder reads {key} (#key)",
+    "part": "the answer came along this line",
+    "traced": "the new vector of {query} came along this line from {from}",
+    "share": "the reader's new vector was written along this line (its share)",
+    "below": ["input", "so far"],
+    "above": "answer",
     "append": "Append it to the text",
     "write": "Continue the text",
     "stop": "Stop",
@@ -94,12 +105,16 @@ _VIEW = View("pass_map", MAP_HTML)
 
 @dataclass(frozen=True)
 class MapStack:
-    """One stack as it is drawn: its name, its title, its tokens, and its parts in their order."""
+    """One stack as it is drawn: its name, its title, its tokens, and its parts in their order.
+
+    `writes` has the token that each step of a decoder behind an encoder writes.
+    """
 
     name: str
     title: str
     tokens: Sequence[Label]
     parts: Sequence[str]
+    writes: Sequence[Label] = ()
 
 
 @dataclass(frozen=True)
@@ -221,6 +236,7 @@ def encode(
                 "name": stack.name,
                 "title": stack.title,
                 "tokens": texts(stack.tokens),
+                "writes": texts(stack.writes),
                 "muted": specials(stack.tokens),
                 "layers": len(blocks),
                 "parts": stack.parts,

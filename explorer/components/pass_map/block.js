@@ -41,7 +41,7 @@ export function makeInside(state) {
 
 // For the keyboard: the layer that the pass has reached, or the first.
 export function openReached(state) {
-  const stack = state.flow.stacks.at(-1), layer = Math.min(Math.floor(state.front ?? 0), stack.layers - 1);
+  const stack = state.flow.stacks.at(-1), layer = Math.min(Math.max(1, Math.ceil(state.front ?? 0)), stack.layers) - 1;
   if (layer >= 0) hold(state, {layer: {stack: stack.at, layer}});
 }
 

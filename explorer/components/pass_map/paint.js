@@ -6,8 +6,8 @@ import {sameEdge} from "./view.js";
 import {CHIP, slanted, SLANTED, tokenLabel} from "../columns.js";
 import {css, fitted, isolated, rgb, sized} from "../shared.js";
 
-export const GUTTER = 30, NARROWEST = 17, FITS = 11, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
-const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74;
+export const GUTTER = 38, NARROWEST = 17, FITS = 11, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
+const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74, HEADED = 0.1;
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
 
@@ -111,6 +111,7 @@ export function paintGround(state) {
   for (const stack of flow.stacks) {
     const {left} = place.stacks[stack.at], right = left + stack.count * place.column;
     layers(state, pen, stack, left, right);
+    ends(state, pen, stack, left);
     for (let i = 0; i < stack.count; i++) {
       const x = Math.round(xOf(state, stack, i)) + 0.5;
       pen.strokeStyle = css(ink.border, 0.9);
@@ -149,9 +150,17 @@ function layers(state, pen, stack, left, right) {
   }
 }
 
+// What comes in below and out above, where the first column leaves room.
+function ends({place, data, flow, ink}, pen, stack, left) {
+  if (place.column < 24) return;
+  pen.fillStyle = css(ink.muted);
+  pen.fillText(data.words.below[stack.at], left - 2, place.floor + 16, GUTTER - 2);
+  if (stack !== flow.stacks.at(-1) || data.count < 2 || !data.hasAnswers) return;
+  pen.fillText(data.words.above, left - 2, place.ceiling - 14, GUTTER - 2);
+}
+
 // Above what flows, with a halo of the page's ground: edges pass between two stacks.
-function titles({flow, place, ink}, pen) {
-  if (flow.stacks.length < 2) return;
+function titles({flow, place, ink, data}, pen) {
   pen.font = `12px ${ink.sans}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
@@ -159,12 +168,13 @@ function titles({flow, place, ink}, pen) {
   pen.lineWidth = 8;
   for (const stack of flow.stacks) {
     pen.save();
-    pen.translate(place.stacks[stack.at].left - 22, (place.floor + place.ceiling) / 2);
+    pen.translate(place.stacks[stack.at].left - 30, (place.floor + place.ceiling) / 2);
     pen.rotate(-Math.PI / 2);
+    const title = flow.stacks.length > 1 ? `${stack.title} →` : "→";
     pen.strokeStyle = css(ink.background);
-    pen.strokeText(stack.title, 0, 0);
+    pen.strokeText(title, 0, 0);
     pen.fillStyle = css(ink.muted);
-    pen.fillText(stack.title, 0, 0);
+    pen.fillText(title, 0, 0);
     pen.restore();
   }
 }
@@ -221,7 +231,7 @@ export function paint(state) {
     pen.fillRect(GUTTER, place.ceiling - place.top, place.width, y - place.ceiling + place.top);
   }
   streams(state, pen);
-  if (data.count === 1 && state.answers[0] && reached(state, deepest(state))) classes(state, pen);
+  if (data.count === 1 && state.answers[0] && answered(state)) classes(state, pen);
   edges(state, pen);
   titles(state, pen);
   marks(state, pen);
@@ -255,8 +265,8 @@ const frontY = state => {
   const stack = state.flow.stacks.find(each => each.layers === deepest(state));
   return yOf(state, stack, Math.min(state.front, stack.layers));
 };
-// An encoder has read everything before its decoder begins.
-const reached = ({front}, level) => front === null || level <= front;
+const reached = ({front}, level) => front === null || level < front;
+const answered = state => reached(state, deepest(state));
 
 function streams(state, pen) {
   const {flow} = state, {stream} = colours(state);
@@ -291,16 +301,26 @@ function edges(state, pen) {
     if (share <= 0) continue;
     const path = new Path2D();
     trace(path, points);
-    const own = edge === state.pointed?.edge || sameEdge(edge, state.picked);
-    pen.strokeStyle = css(own ? state.ink.text : attention, own ? 0.95 : opacity(edge.value));
-    pen.lineWidth = thickness(edge.value) + (own ? 1 : 0);
+    const own = edge === state.pointed?.edge || sameEdge(edge, state.picked), first = own || edge === state.strongest;
+    pen.fillStyle = pen.strokeStyle = css(own ? state.ink.text : attention, first ? 0.95 : opacity(edge.value));
+    pen.lineWidth = thickness(edge.value) + (first ? 1 : 0);
     if (share < 1) {
       const long = Math.abs(points[6] - points[0]) + Math.abs(points[7] - points[1]);
       pen.setLineDash([long * share, long * 2]);
-    }
+    } else if (first || edge.value >= HEADED) arrowhead(pen, points);
     pen.stroke(path);
     pen.setLineDash([]);
   }
+}
+
+// At the reader's end, beside its square.
+function arrowhead(pen, [x0, , , , , , x1, y1]) {
+  const way = Math.sign(x1 - x0 || 1), x = x1 - 6 * way, wide = 4 + 0.8 * pen.lineWidth;
+  pen.beginPath();
+  pen.moveTo(x, y1);
+  pen.lineTo(x - 2 * wide * way, y1 - wide);
+  pen.lineTo(x - 2 * wide * way, y1 + wide);
+  pen.fill();
 }
 
 // How much attention and feed-forward write: the side of a square is the root of their share.
@@ -334,7 +354,7 @@ function square(pen, x, y, side, colour, alpha) {
 }
 
 function heldMarks(state, pen) {
-  const {flow, data, ink, place} = state, last = flow.stacks.at(-1), all = reached(state, deepest(state));
+  const {flow, data, ink, place} = state, last = flow.stacks.at(-1), all = answered(state);
   pen.textBaseline = "middle";
   if (data.count > 1 && all) state.answers.forEach((known, at) => {
     if (known) answer(state, pen, at, at === state.asked && !state.from);

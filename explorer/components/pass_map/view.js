@@ -5,7 +5,7 @@ import {backwards, carrying, flowOf, forwards, wroteIn} from "./flow.js";
 import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
 import {fades} from "../fading.js";
 import {
-  choiceOf, css, element, later, MOST, news, publish, putInWords, say, taken, tellPage, three,
+  choiceOf, css, element, later, MOST, news, plain, publish, putInWords, say, taken, tellPage, three,
 } from "../shared.js";
 
 const LEAST = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5], SECONDS = 4;
@@ -14,8 +14,6 @@ const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // Which head has the largest part in an edge, where several have one.
 export const largestWrite = (part, e, heads) => heads > 1 ? `, most by head ${part.head[e]}` : "";
-// What an edge's share is a share of.
-const shareWords = (part, e) => `${percent(part.share[e])} of the new vector of {query} (share)`;
 
 export const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name && a.layer === b.layer &&
   a.query === b.query && a.key === b.key);
@@ -23,7 +21,7 @@ export const sameEdge = (a, b) => Boolean(a && b && a.part.name === b.part.name 
 function make(state) {
   const {root} = state, get = selector => root.querySelector(selector);
   Object.assign(state, {
-    lensRows: new Map(), words: true, sink: true,
+    lensRows: new Map(), words: false, sink: true,
     zoom: 1, focus: 0.5, front: null, from: null, pointed: null, picked: null, open: null,
     heldAt: 0, heldFrom: null, leastAt: 2, speed: 1, hides: () => false,
   });
@@ -47,7 +45,7 @@ function make(state) {
   for (const other of steppers) if (!other.root.isConnected) steppers.delete(other);
   // The whole pass is shown before its first layer and, where nothing else follows, after its last.
   const can = (by, grows) => state.place &&
-    (by < 0 ? state.front !== null : grows || state.front === null || state.front < deepest(state));
+    (by < 0 ? state.front !== null : grows || state.front === null || state.front <= deepest(state));
   steppers.add({root, can, step: by => step(state, by)});
   get(".write").addEventListener("click", () => {
     state.writing = !state.writing;
@@ -101,8 +99,7 @@ function follow(state) {
   else backwards(flow, state.asked);
   state.carried = carrying(flow, state.least);
   putInWords(state.root, state.canvas, state.data.title, state.carried.edges.slice(-MOST).reverse().map(edge =>
-    `${labelOf(state, edge.part.keys, edge.key)} → ${labelOf(state, edge.stack.at, edge.query)} in layer ` +
-      `${edge.layer}${largestWrite(edge.part, edge.e, state.data.heads)}: ${percent(edge.value)}`));
+    `${plain(...readsOf(state, edge))} in layer ${edge.layer}${largestWrite(edge.part, edge.e, state.data.heads)}: ${percent(edge.value)}`));
   const output = state.root.querySelector(".least output"), input = state.root.querySelector(".least input");
   input.value = String(state.leastAt);
   output.textContent = `${three(100 * state.least)} %`;
@@ -269,17 +266,17 @@ function walk(state, event) {
 
 function play(state, faster = 1) {
   if (still()) { step(state, 1); return; }
-  const last = deepest(state) + 0.999;
-  let at = state.front === null || state.front >= last ? 0 : state.front, before = null;
+  const long = deepest(state), last = long + Math.max(1, long / 4);
+  let at = state.front === null || state.front >= last ? -last / 4 : state.front, before = null;
   state.playing = true;
   buttons(state);
   const frame = now => {
     if (!state.playing || !state.root.isConnected) return;
-    if (before !== null) at += (now - before) / 1000 / SECONDS * state.speed * faster * last;
+    if (before !== null) at += (now - before) / 1000 / SECONDS * state.speed * faster * 1.25 * last;
     before = now;
-    const layer = Math.floor(state.front ?? -1);
-    state.front = Math.min(at, last);
-    if (Math.floor(state.front) !== layer) tell(state);
+    const step = state.front === null ? -1 : Math.ceil(state.front);
+    state.front = Math.max(0, Math.min(at, last));
+    if (Math.ceil(state.front) !== step) tell(state);
     paint(state);
     state.frames = (state.frames ?? 0) + 1;
     if (at < last) requestAnimationFrame(frame);
@@ -307,9 +304,9 @@ function pause(state, front = state.front) {
 }
 
 function step(state, way) {
-  const last = deepest(state);
-  const at = state.front === null ? (way > 0 ? 0 : last) : Math.floor(state.front) + way;
-  pause(state, at > last || at < 0 ? null : at);
+  const last = deepest(state) + 1, {front} = state;
+  const at = front === null ? (way > 0 ? 0 : last) : way > 0 ? Math.floor(front) + 1 : Math.ceil(front) - 1;
+  pause(state, at < 0 || way > 0 && at > last ? null : Math.min(at, last));
 }
 
 // The likeliest tokens are appended one by one; each makes a new picture, which is played.
@@ -340,19 +337,21 @@ const labelOf = ({flow}, stack, token) => flow.stacks[stack].tokens[token];
 
 function tell(state) {
   const {pointed, root, data, carried} = state, line = root.querySelector(".sentence");
+  const layer = state.front === null ? null : Math.ceil(state.front) - 1, isEarly = layer !== null && layer < deepest(state);
   line.classList.toggle("idle", !pointed);
-  if (state.front !== null && !pointed) {
-    const layer = Math.floor(state.front), last = deepest(state) - 1;
-    line.textContent = layer > last ? "The answer." : last ? `Layer ${layer} (0–${last})` : `Layer ${layer}`;
-  } else if (pointed?.edge) edgeSentence(state, line, pointed.edge);
+  root.classList.toggle("early", isEarly);
+  state.strongest = isEarly ? carried.edges.findLast(edge => edge.layer === layer && !state.hides(edge)) : null;
+  if (isEarly && !pointed) layerSentence(state, line, layer);
+  else if (pointed?.edge) edgeSentence(state, line, pointed.edge);
   else if (pointed?.node) nodeSentence(state, line, pointed.node);
   else if (pointed?.layer) {
-    line.textContent = `Layer ${pointed.layer.layer}: click to open it.`;
+    const isOpen = JSON.stringify(pointed.layer) === JSON.stringify(state.open);
+    line.textContent = `Layer ${pointed.layer.layer}: click to ${isOpen ? "close" : "open"} it.`;
   } else if (state.from) {
     say(line, data.words.forward, {token: labelOf(state, state.from.stack, state.from.token)});
   } else if (data.hasAnswers) {
     const [label, options] = state.answers[state.asked] ?? ["…", [["", null]]];
-    say(line, data.words.back, {token: label, value: `${data.score === "value" ? "value" : "p"} = ${probability(options[0][1])}`});
+    say(line, layer === null ? data.words.back : data.words.answer, {token: label, value: `${data.score === "value" ? "value" : "p"} = ${probability(options[0][1])}`});
   } else line.textContent = data.words.idle;
   const drawn = carried.edges.filter(edge => !state.hides(edge)).length;
   const strongest = carried.edges.at(-1), points = state.place && strongest && pointsOf(state, strongest);
@@ -371,15 +370,27 @@ function unfollowed(state) {
   return ` Shares under ${percent(data.least)} are not followed: ${percent(Math.max(0, 1 - entered))} of the answer.`;
 }
 
-// The tokens that an edge links, and their positions.
-const endsOf = ({key, query}) => `{key} (${key}) → {query} (${query})`;
+// Who reads whom, with positions: a step of the decoder is named by what it writes, once that is known.
+function readsOf(state, {part, stack, key, query}, isEarly = false) {
+  const names = {key: labelOf(state, part.keys, key), query: labelOf(state, stack.at, query), writes: stack.writes[query]};
+  const {words} = state.data, isCross = part.keys !== part.queries;
+  const text = isCross ? isEarly || !names.writes ? words.after : words.writing : words.reads;
+  return [text.replace("#key", key).replace("#query", query), names];
+}
+
+// While the pass runs: the tokens enter, then each layer and its strongest line.
+function layerSentence(state, line, layer) {
+  const {words} = state.data, last = deepest(state) - 1, {strongest} = state;
+  if (layer < 0) { line.textContent = words.enter; return; }
+  const [text, names] = strongest ? readsOf(state, strongest, true) : ["", {}];
+  say(line, `Layer ${layer}${last ? ` (0–${last})` : ""}: ${words.layer}${text && `, most of all: ${text}`}.`, names);
+}
 
 function edgeSentence(state, line, edge) {
-  const largest = largestWrite(edge.part, edge.e, state.data.heads);
-  const flow = `${percent(edge.value)} of ${state.from ? "what is traced" : "the answer (importance)"}`;
-  say(line, `{where} ${endsOf(edge)}: ${shareWords(edge.part, edge.e)}, ${flow}${largest}`, {
-    where: `Layer ${edge.layer}:`,
-    key: labelOf(state, edge.part.keys, edge.key), query: labelOf(state, edge.stack.at, edge.query),
+  const largest = largestWrite(edge.part, edge.e, state.data.heads), {from, data} = state;
+  const [text, names] = readsOf(state, edge);
+  say(line, `Layer ${edge.layer}: ${text}. ${percent(edge.value)} of ${from ? data.words.traced : data.words.part}${largest}`, {
+    ...names, from: from && labelOf(state, from.stack, from.token),
   });
 }
 
@@ -422,19 +433,20 @@ function card(state) {
   state.root.querySelector(".hint").hidden = Boolean(picked);
   if (!picked) { holder.replaceChildren(); return; }
   const {head, part, layer, query, key} = picked, {data} = state, sent = choiceOf(`${data.name}-why`) ?? [];
-  const isOfThis = String(sent.slice(0, -1)) === String([data.of, part.name, layer, head, query, key]);
+  const isOfThis = String(sent.slice(0, -2)) === String([data.of, part.name, layer, head, query, key]);
   const title = element("div", "title", `Layer ${layer}, head ${head}`);
-  const ends = {key: labelOf(state, part.keys, key), query: labelOf(state, picked.stack.at, query)};
-  const what = element("div", "what"), amount = element("div", "amount");
-  say(what, endsOf(picked), ends);
-  say(amount, shareWords(part, picked.e) + (data.heads > 1 ? ", all heads together" : ""), ends);
+  const what = element("div", "what"), more = element("details", "more"), amount = element("div", "amount");
+  if (isOfThis) what.textContent = sent.at(-2); else say(what, ...readsOf(state, picked));
+  amount.textContent = `${percent(part.share[picked.e])} of ${data.words.share}${data.heads > 1 ? ", all heads together" : ""}.`;
+  more.open = Boolean(holder.querySelector("details")?.open);
+  more.append(element("summary", "", "Why"), amount, element("div", "why", isOfThis ? sent.at(-1) : ""));
   const links = data.links.map(([page, name]) => {
     const button = element("button", "", name);
     button.type = "button";
     button.addEventListener("click", () => go(state, page, {part: part.name, layer, head, query, key}));
     return button;
   });
-  holder.replaceChildren(title, what, amount, element("div", "why", isOfThis ? sent.at(-1) : ""), ...links);
+  holder.replaceChildren(title, what, more, ...links);
 }
 
 export const go = (state, page, where) => state.component.setTriggerValue("go", {page, ...where});

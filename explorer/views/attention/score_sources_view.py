@@ -364,16 +364,23 @@ def _about(sources: ScoreSources) -> str:
 
 def why_in_words(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> str:
     """The weight of a cell and where its score comes from; empty where that is not quick."""
-    at, query, key = (cell.part, cell.layer), cell.query, cell.key
+    if not (why := quick_sources_in_words(opened, forward, cell)):
+        return ""
+    query, key = cell.query, cell.key
     rows, columns = forward.rows(cell.part), forward.columns(cell.part)
-    if len(columns) > QUICK_TOKENS or multiplications(forward, *at) > QUICK:
+    weight = three(float(forward.weights(cell.part, cell.layer, cell.head)[query, key]))
+    names = {"row": named_at(rows, query), "column": named_at(columns, key)}
+    return f"{forward.part(cell.part).words.cell.format(**names, value=weight)}. {why}"
+
+
+def quick_sources_in_words(opened: OpenModel, forward: ForwardPass, cell: HeadCell) -> str:
+    """Where the score of a cell comes from; empty where that is not quick."""
+    tokens = len(forward.columns(cell.part))
+    if tokens > QUICK_TOKENS or multiplications(forward, cell.part, cell.layer) > QUICK:
         return ""
     with suppress(SourcesError):
         if sources := sources_of(opened, forward, cell):
-            weight = three(float(forward.weights(*at, cell.head)[query, key]))
-            names = {"row": named_at(rows, query), "column": named_at(columns, key)}
-            sentence = forward.part(cell.part).words.cell.format(**names, value=weight)
-            return f"{sentence}. {sources_in_words(sources, forward.columns)}"
+            return sources_in_words(sources, forward.columns)
     return ""
 
 

@@ -47,6 +47,7 @@ def _picture(opened: OpenModel, forward: ForwardPass) -> PassMap:
             name.capitalize(),
             forward.source if name == "encoder" else forward.target,
             list(flow.stacks[name][0].attentions) if flow.stacks[name] else [],
+            forward.output_tokens if name == "decoder" and forward.source else (),
         )
         for name in flow.stacks
     ]
