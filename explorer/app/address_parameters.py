@@ -267,7 +267,7 @@ _on(
     "overview logit_lens query_key",
     option("shown_pass", "Pass", "before or after the interventions", "after, on Logit lens both"),
 )
-_on("logit_lens", option("logit_of", "Logit of", "one of the likeliest options"))
+_on("logit_lens", option("logit_of", "Parts of the logit of", "one of the likeliest options"))
 _on(
     "generation",
     option("way", "Way", "a way of generating"),

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app import reader_models
+from explorer.app import reader_models, widget_state
 from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, reads_pairs
 from explorer.app.links import quoted_names
@@ -15,6 +15,7 @@ from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import open_entry
 from explorer.inference.chat_prompt import typed_as_letters
 from explorer.inference.readable_text import unknown_of
+from explorer.text.visible_text import in_quotes, literal
 
 UNKNOWN_WORDS = "unknown words"
 """The key of the note under the bar."""
@@ -42,7 +43,25 @@ def draw_unknown(context: PageContext) -> None:
     if sentences := take_notes(UNKNOWN_WORDS, context.choice):
         with st.container(horizontal=True, vertical_alignment="center", key="unknown"):
             st.text(" ".join(sentences), width="content")
+            _draw_known(context)
             draw_suggestion()
+
+
+def _draw_known(context: PageContext) -> None:
+    """A button to a text whose words the model knows: its own example."""
+    example, model = context.entry.example, context.model
+    is_hidden = "text" in session().hidden
+    if isinstance(model, ModelError) or is_hidden or example == context.choice.text:
+        return
+    tokenizer, start = model.tokenizer, "Try"
+    if getattr(tokenizer, "kind", "") == "words":
+        start = f"It knows {tokenizer.vocab_size - len(tokenizer.special_ids):,} words: try"
+    st.button(
+        f"{start} {literal(in_quotes(example))}",
+        key="known_words",
+        on_click=widget_state.put,
+        args=("text", example),
+    )
 
 
 def draw_special(context: PageContext) -> None:

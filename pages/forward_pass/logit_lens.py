@@ -20,7 +20,7 @@ from models.frozen_scales import freeze_norm
 
 widgets.opening(
     "Logit lens",
-    "What the model would predict if it stopped after each layer, at every position.",
+    "Each cell is the token that the model would predict if it stopped after that row's layer.",
 )
 context = page_context()
 opened, forward = context.opened, context.forward

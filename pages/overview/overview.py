@@ -17,7 +17,8 @@ at = context.choice
 words = WORDS[at.part]
 widgets.opening(
     "Overview",
-    "Columns are tokens. An orange line is attention; the wider, the larger its part of the answer.",
+    "Columns are tokens. An orange line is attention; the wider, the larger its part of the "
+    "answer.",
 )
 edited, which = draw_active(context, (AFTER, BEFORE))
 if which == AFTER:

@@ -203,7 +203,7 @@ def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> Non
         assert options(drawn.view) == named
         expect(drawn.view.locator(".asked")).to_have_text(f"After {WORDS[at]}")
     said = drawn.point(drawn.token(0, 1))
-    assert said.startswith("Where the goes: lines are the share of each residual stream")
+    assert said.startswith("Where the goes: the wider a line, the larger the part of that column")
     counted(drawn, forwards(FLOW, "decoder", 1), FLOW, USUAL)
     for layer in (0, 1):
         for token in (0, 4):
@@ -251,11 +251,15 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
             layer, query, key = last_edge(shown, part)
             source = 0 if part.endswith("cross_attn") else at
             said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
+            reads = f"t{query} ({query}) reads t{key} ({key})"
+            if part.endswith("cross_attn"):
+                reads = (
+                    f"writing w{query} ({query}, after t{query}), the decoder reads t{key} ({key})"
+                )
             assert said == (
-                f"Layer {layer}: t{key} ({key}) → t{query} ({query}): "
-                f"{percent(found.keys[query, key])} of the new vector of t{query} (share), "
-                f"{percent(true.edges[part][layer, query, key])} of the answer (importance), "
-                f"most by head {found.heads[query, key]}"
+                f"Layer {layer}: {reads}. "
+                f"{percent(true.edges[part][layer, query, key])} of the answer came along this "
+                f"line, most by head {found.heads[query, key]}"
             )
     drawn, block = see(visitor, "both"), of_kind("both").flow.stacks["decoder"][1]
     residual = [1 - each.residual[2] for each in block.attentions.values()]
@@ -282,14 +286,14 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     visitor = open_demo("flow", "words,decoder")
     drawn, true = see(visitor, "words"), route(FLOW, FLOW.starts[5])
     before = visitor.picture("words")
-    for name in ("From the first token", "Logit lens"):
-        drawn.view.get_by_label(name).uncheck()
+    for name, usual in (("From the first token", True), ("Logit lens", False)):
+        drawn.view.get_by_label(name).set_checked(not usual)
         visitor.changed("words", before)
         if name == "From the first token":
             edges = true.edges[SELF].clone()
             edges[:, :, 0] = 0
             counted(drawn, replace(true, edges={SELF: edges}), FLOW, USUAL)
-        drawn.view.get_by_label(name).check()
+        drawn.view.get_by_label(name).set_checked(usual)
         visitor.shows("words", before)
     drawn.click(drawn.answer(2))
     chosen(drawn, 2, -1, -1, USUAL)
@@ -331,8 +335,9 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     told(visitor, f"('chosen', {[5, -1, -1, USUAL, -1, -1, *edge]})")
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
-    amount = f"{percent(found.keys[query, key])} of the new vector of t{query} (share)"
-    expect(card.locator(".amount")).to_have_text(f"{amount}, all heads together")
+    expect(card.locator(".what")).to_have_text(f"t{query} ({query}) reads t{key} ({key})")
+    amount = f"{percent(found.keys[query, key])} of the reader's new vector was written along"
+    expect(card.locator(".amount")).to_contain_text(amount)
     expect(card.get_by_role("button")).to_have_text(list(PAGE_LINKS.values()))
     where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
     for page, name in PAGE_LINKS.items():
@@ -348,24 +353,28 @@ def test_keys_walk_through_the_answers_and_the_layers(open_demo: OpenDemo) -> No
     expect(drawn.view.locator(".play")).to_be_hidden()  # who asks for less motion only steps
     expect(drawn.view.locator(".write")).to_be_hidden()
     before = visitor.picture("words")
-    for name, said in (("on", "Layer 0 (0–1)"), ("on", "Layer 1 (0–1)"), ("back", "Layer 0 (0–1)")):
+    enter, listed = "The tokens enter", drawn.view.locator(".options")
+    most = ": each token reads others, most of all: "
+    steps = (enter, f"Layer 0 (0–1){most}", f"Layer 1 (0–1){most}", "The answer: a5, p = 0.450")
+    for name, said in zip(
+        ("on", "on", "on", "back", "on", "on"), (*steps[:3], *steps[1:]), strict=True
+    ):
         drawn.view.locator(f".controls .{name}").click()
-        expect(drawn.sentence).to_have_text(said)
+        expect(drawn.sentence).to_contain_text(said)
+        (expect(listed).to_be_visible if "answer" in said else expect(listed).to_be_hidden)()
     visitor.changed("words", before)
     drawn.canvas.focus()
     for press, said in (
         ("Escape", "What led to a5"),
         ("ArrowRight", "What led to a5"),
         ("ArrowLeft", "What led to a4"),
+        ("ArrowUp", enter),
         ("ArrowUp", "Layer 0 (0–1)"),
-        ("ArrowUp", "Layer 1 (0–1)"),
-        ("ArrowUp", "The answer."),
-        ("ArrowDown", "Layer 1 (0–1)"),
-        ("ArrowDown", "Layer 0 (0–1)"),
+        ("ArrowDown", enter),
         ("ArrowDown", "What led to a4"),
-        ("ArrowDown", "The answer."),
+        ("ArrowDown", "The answer: a4"),
         ("ArrowUp", "What led to a4"),
-        (" ", "Layer 0 (0–1)"),
+        (" ", enter),
         ("Escape", "What led to a4"),
     ):
         keys.press(press)
@@ -382,7 +391,7 @@ def test_it_plays_pauses_goes_on_and_the_text_is_gone_on_with(open_demo: OpenDem
     expect(play).to_have_text("Pause")
     play.click()
     expect(play).to_have_text("Play")
-    expect(drawn.sentence).to_have_text(re.compile(r"^Layer \d \(0–1\)$"))
+    expect(drawn.sentence).to_have_text(re.compile(r"^(The tokens enter|Layer \d \(0–1\): )"))
     assert visitor.picture("words") != before
     drawn.view.get_by_label("Speed").select_option("2 ×")
     play.click()
@@ -418,8 +427,9 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     assert drawn.point(drawn.token(0, 0)).startswith("Where <s> goes")
     assert drawn.point(drawn.answer(0)) == "What led to a0: p = 0.500"
     visitor.away()
-    drawn.view.locator(".controls .on").click()
-    expect(drawn.sentence).to_have_text("Layer 0")
+    for said in ("The tokens enter below, a column for each.", "Layer 0: each token reads others."):
+        drawn.view.locator(".controls .on").click()
+        expect(drawn.sentence).to_have_text(said)
     drawn = see(visitor, "nothing")
     assert drawn.notes() == none
     said = drawn.point(drawn.node(0, 0, 1))

@@ -65,9 +65,11 @@ def test_the_edge_is_the_chosen_head_s_pinned_cell() -> None:
     parts = ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
     assert [part for stack in header(at)["stacks"] for part in stack["parts"]] == parts
     assert choice(at)[6:] == [2, 0, 1, 2, 1]
-    _, *cell, why = handed(at, "pass_map-why")
+    _, *cell, first, why = handed(at, "pass_map-why")
     assert cell == ["decoder.cross_attn", 0, 1, 1, 2]
-    assert " attends to “cat” (2): " in why
+    wrote, after = header(at)["stacks"][1]["writes"][1], header(at)["stacks"][1]["tokens"][1]
+    assert first.startswith(f"Writing “{wrote}” (1, after “{after}”), this head puts ")
+    assert first.endswith(" % of its attention on “cat” (2).")
     assert why.endswith("add up to this difference, and so do the key's.")
     assert choice(page(text=TEXT, part="Cross", pinned="q1"))[6:] == NOTHING, "a token is no edge"
     assert choice(page(text=TEXT, part="Encoder", pinned="q1k99"))[6:] == NOTHING

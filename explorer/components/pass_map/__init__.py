@@ -89,6 +89,7 @@ MAP_WORDS = {
     "part": "the answer came along this line",
     "traced": "the new vector of {query} came along this line from {from}",
     "share": "the reader's new vector was written along this line (its share)",
+    "layers": "Layers",
     "below": ["input", "so far"],
     "above": "answer",
     "append": "Append it to the text",
@@ -99,6 +100,21 @@ MAP_WORDS = {
     "rest.",
     "offline": "The running app shows the inside of a layer.",
 }
+
+IN_A_BOX = {
+    "norm": "rescaled",
+    "q": "looks for",
+    "k": "offers",
+    "v": "passes on",
+    "scores": "how they fit",
+    "masked": "some hidden",
+    "weights": "how much",
+    "head out": "values mixed",
+    "output projection": "heads joined",
+    "up": "widened",
+    "down": "narrowed",
+}
+"""Plain words for a part of a block, by the end of its stage's name or its kind."""
 
 _VIEW = View("pass_map", MAP_HTML)
 
@@ -340,6 +356,7 @@ def encode_block(
                 "rows": stacks.index(part.rows),
                 "columns": stacks.index("encoder" if is_cross else stage.stack),
                 "part": stage.part if stage.stack == inside.stack else "",
+                "says": IN_A_BOX.get(stage.name.split(".")[-1]) or IN_A_BOX.get(stage.kind, ""),
                 **link(stage),
             }
         )

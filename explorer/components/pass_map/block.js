@@ -203,7 +203,8 @@ function makeBox(state, box) {
   button.classList.add(part.stream ? "stream" : together > 2 ? "low" : "tall");
   const canvas = element("canvas"), words = element("span", "words");
   words.append(element("span", "title", part.title), element("span", "formula", part.formula));
-  const shape = element("span", "shape", shapeOf(part));
+  const isLow = button.classList.contains("low"), shape = element("span", "shape", shapeOf(part) + (isLow && part.says ? ` · ${part.says}` : ""));
+  if (part.says && !isLow && !part.stream) words.firstChild.after(element("span", "shape", part.says));
   if (part.stream) { words.append(shape); button.append(canvas, words); }
   else button.append(words, canvas, shape);
   box.button = button;

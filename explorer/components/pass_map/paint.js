@@ -156,7 +156,7 @@ function ends({place, data, flow, ink}, pen, stack, left) {
   pen.fillStyle = css(ink.muted);
   pen.fillText(data.words.below[stack.at], left - 2, place.floor + 16, GUTTER - 2);
   if (stack !== flow.stacks.at(-1) || data.count < 2 || !data.hasAnswers) return;
-  pen.fillText(data.words.above, left - 2, place.ceiling - 14, GUTTER - 2);
+  pen.fillText(data.words.above, left - 2, place.slantedAbove ? place.ceiling - 14 : CHIP / 2, GUTTER - 2);
 }
 
 // Above what flows, with a halo of the page's ground: edges pass between two stacks.
@@ -170,7 +170,7 @@ function titles({flow, place, ink, data}, pen) {
     pen.save();
     pen.translate(place.stacks[stack.at].left - 30, (place.floor + place.ceiling) / 2);
     pen.rotate(-Math.PI / 2);
-    const title = flow.stacks.length > 1 ? `${stack.title} →` : "→";
+    const title = `${flow.stacks.length > 1 ? stack.title : data.words.layers} →`;
     pen.strokeStyle = css(ink.background);
     pen.strokeText(title, 0, 0);
     pen.fillStyle = css(ink.muted);
@@ -292,7 +292,7 @@ function streams(state, pen) {
 }
 
 function edges(state, pen) {
-  const {carried, front} = state, {attention} = colours(state);
+  const {carried, front, place} = state, {attention} = colours(state);
   pen.lineCap = "round";
   pen.lineJoin = "round";
   for (const edge of carried.edges) {
@@ -307,15 +307,15 @@ function edges(state, pen) {
     if (share < 1) {
       const long = Math.abs(points[6] - points[0]) + Math.abs(points[7] - points[1]);
       pen.setLineDash([long * share, long * 2]);
-    } else if (first || edge.value >= HEADED) arrowhead(pen, points);
+    } else if (first || edge.value >= HEADED) arrowhead(pen, points, place.column / 2);
     pen.stroke(path);
     pen.setLineDash([]);
   }
 }
 
 // At the reader's end, beside its square.
-function arrowhead(pen, [x0, , , , , , x1, y1]) {
-  const way = Math.sign(x1 - x0 || 1), x = x1 - 6 * way, wide = 4 + 0.8 * pen.lineWidth;
+function arrowhead(pen, [x0, , , , , , x1, y1], most) {
+  const way = Math.sign(x1 - x0 || 1), x = x1 - 6 * way, wide = Math.min(4 + 0.8 * pen.lineWidth, most);
   pen.beginPath();
   pen.moveTo(x, y1);
   pen.lineTo(x - 2 * wide * way, y1 - wide);

@@ -23,7 +23,7 @@ from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.text.visible_text import literal
-from explorer.views.overview.pass_picture import lens_by_layer, too_long
+from explorer.views.overview.pass_picture import embedding_words, lens_by_layer, too_long
 from explorer.views.shared import widgets
 from explorer.views.shared.edit_history import AFTER, BEFORE, BOTH
 from explorer.views.shared.heads_grid import CROSS, heads_grid
@@ -37,10 +37,13 @@ def draw_lens(
     forward: ForwardPass,
     position: int,
     looks: Sequence[Sequence[str]] | None = None,
+    *,
+    before: bool = False,
     **drawing: Any,
 ) -> None:
     """The likeliest token after every layer at every position, the last layer on top.
 
+    With `before`, the lowest row is that of the embedding, before the first layer.
     A click in a column chooses its position. Many positions are those around the chosen one.
     `looks` has the look of every cell, by layer and position, and `drawing` are more arguments of
     `board`, which replace the usual ones.
@@ -51,15 +54,16 @@ def draw_lens(
         return
     places = shown_positions(len(tokens), position)
     rows = []
-    for layer, words in reversed([*enumerate(lens_words(context.opened, forward))]):
-        cells = [Cell(*words[at], looks[layer][at] if looks else "") for at in places]
-        rows.append(Row(f"layer {layer}", cells, is_token=False))
+    for level, words in reversed([*enumerate(lens_words(context.opened, forward, before=before))]):
+        cells = [Cell(*words[at], looks[level][at] if looks else "") for at in places]
+        name = f"layer {level - before}" if level >= before else "before layer 0"
+        rows.append(Row(name, cells, is_token=False))
     place = "In place of" if forward.config.kind == "encoder" else "After"
     edited = ", with the interventions" if forward.edits else ""
     usual = {
         "key": "edited_lens" if forward.edits else "lens",
         "title": f"{context.called} · Likeliest token after each layer{edited}",
-        "idle": "The likeliest token after each layer; click a column to choose its position.",
+        "idle": "Read upwards, layer by layer; click a column to choose its position.",
         "column": position - places.start,
     }
     board(
@@ -81,14 +85,22 @@ def shown_positions(count: int, position: int) -> range:
     return range(first, min(count, first + POSITIONS_SHOWN))
 
 
-def lens_words(opened: OpenModel, forward: ForwardPass) -> list[list[tuple[str, float]]]:
-    """By layer and position, the likeliest token and its probability; computed once."""
-    return [row for _, rows in sorted(lens_by_layer(opened, forward)) for row in rows]
+def lens_words(
+    opened: OpenModel, forward: ForwardPass, *, before: bool = False
+) -> list[list[tuple[str, float]]]:
+    """By layer and position, the likeliest token and its probability; computed once.
+
+    With `before`, the first row is that of the embedding.
+    """
+    rows = [row for _, rows in sorted(lens_by_layer(opened, forward)) for row in rows]
+    return [embedding_words(opened, forward), *rows] if before else rows
 
 
-def changed_words(opened: OpenModel, before: ForwardPass, after: ForwardPass) -> list[list[str]]:
-    """The looks of the grid of `after`: where its likeliest token is not that of `before`."""
-    both = zip(lens_words(opened, before), lens_words(opened, after), strict=True)
+def changed_words(
+    opened: OpenModel, old: ForwardPass, new: ForwardPass, *, before: bool = False
+) -> list[list[str]]:
+    """The looks of the grid of `new`: where its likeliest token is not that of `old`."""
+    both = zip(*(lens_words(opened, one, before=before) for one in (old, new)), strict=True)
     return [["changed" * (a[0] != b[0]) for a, b in zip(*rows, strict=True)] for rows in both]
 
 
@@ -109,8 +121,9 @@ def draw_passes(context: PageContext, position: int, edited: EditedPass, which: 
                 st.markdown(f"**{name} the interventions**")
             if has_words(opened.config):
                 is_after = name == AFTER and len(forward.last_stack_tokens) <= most_tokens(forward)
-                looks = changed_words(opened, context.forward, forward) if is_after else None
-                draw_lens(context, forward, position, looks)
+                old = context.forward
+                looks = changed_words(opened, old, forward, before=True) if is_after else None
+                draw_lens(context, forward, position, looks, before=True)
             logits = lens_of(opened, forward, position)
             draw_layer_predictions(opened, logits, context.choice.layer)
     if AFTER in passes and has_words(opened.config):
@@ -122,7 +135,7 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor, layer: int) -> Non
 
     The rank after the chosen `layer` is also said in a sentence.
     """
-    steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
+    steps = ["embedding (before layer 0)", *(f"layer {n}" for n in range(len(logits) - 1))]
     config = opened.config
     scores, output = config.scores(logits.double()), int(logits[-1].argmax())
     best = scores.topk(min(PREDICTIONS_SHOWN, logits.shape[-1]), -1)
@@ -158,6 +171,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     opened, at = context.opened, context.choice
     best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
     names = [f"{option_text(opened, option)} ({option})" for option in best]
+    st.markdown("**What each part of the model adds to a logit** (the score before the softmax)")
     picked = one_of("logit_of", names, as_list=True, width=320)
     option, forward = best[names.index(picked)], context.forward
     key = "contributions", at.text, at.pair, position, option
@@ -174,7 +188,10 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
             unit="logits",
             scale="diverging",
         )
-        st.caption("Heads by number, MLP is the feed-forward layer. Click a head to select it.")
+        crosses = ", “cross” those of cross-attention" * (CROSS in terms.heads)
+        st.caption(
+            f"A number is a head{crosses}; MLP is the feed-forward layer. A click selects a head."
+        )
     with numbers:
         st.markdown("**Sum**")
         rows = sums(terms)
@@ -183,7 +200,10 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
         source = "of the forward pass" if terms.in_pass else "from the last residual stream"
         error = terms.difference / (abs(terms.logit) or 1.0)
         widgets.check(f"The logit {source} as the sum of its parts", error)
-        st.caption("Biases: β of the norms, W_O and the head.")
+        st.caption(
+            "Biases are added whatever the text is: those of the norms (β), of the output "
+            "projections (W_O) and of the output head."
+        )
     return option
 
 

@@ -143,11 +143,22 @@ def lens_is_cached(opened: OpenModel, forward: ForwardPass) -> bool:
     return is_cached(opened, ("lens of the map", *forward.key, 0))
 
 
+def embedding_words(opened: OpenModel, forward: ForwardPass) -> list[Cell]:
+    """What the lens reads at every position before the first layer, computed once."""
+    stream = f"{last_streams(forward.config)[0]}.0.resid_pre"
+    at = slice(forward.row, forward.row + 1)
+    key = "lens of the embedding", *forward.key
+    return cached(opened, key, lambda: _words(opened, forward, forward.trace[stream][at]))
+
+
 def _lens(opened: OpenModel, forward: ForwardPass, layers: range) -> list[list[Cell]]:
-    streams = torch.cat([_stream(forward, layer) for layer in layers], 1)
+    words = _words(opened, forward, torch.cat([_stream(forward, layer) for layer in layers], 1))
+    tokens = len(words) // len(layers)
+    return [words[at * tokens : (at + 1) * tokens] for at in range(len(layers))]
+
+
+def _words(opened: OpenModel, forward: ForwardPass, streams: Tensor) -> list[Cell]:
     values, indices = likeliest_by_position(forward.trace, streams, 1)
     labels = labels_of(opened.tokenizer, indices[:, 0].tolist())
     names = [str(candidate_text(label)) for label in labels]
-    words = [*zip(names, values[:, 0].tolist(), strict=True)]
-    tokens = len(words) // len(layers)
-    return [words[at * tokens : (at + 1) * tokens] for at in range(len(layers))]
+    return [*zip(names, values[:, 0].tolist(), strict=True)]
