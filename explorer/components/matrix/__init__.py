@@ -185,7 +185,7 @@ def encode(
     *,
     scale: str,
     allowed: Tensor | None,
-    words: dict[str, str],
+    words: dict[str, Any],
     top: float | None = None,
     scaling: str = "all",
     cut: Tensor | None = None,
