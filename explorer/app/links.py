@@ -23,10 +23,11 @@ STREAMLITS = ("embed", "embed_options")
 BAR = tuple(name for name in FRAME if name != "special")
 OLD_SECTIONS = {
     "Input": ("Tokens", "Embedding space", "Positions"),
-    "Attention": ("Head", "Heads"),
+    "Attention": ("Head", "All heads"),
+    "Heads": ("All heads",),
     "Experiments": ("Interventions", "Circuits", "Compare", "Museum"),
 }
-"""The sections of the navigation before 2026-11-30, with their places now."""
+"""The sections and places of the navigation before 2026-12, with their places now."""
 MOST_NAMES_QUOTED = 3
 """Names that a message quotes at most."""
 

@@ -68,7 +68,7 @@ NAVIGATION: dict[str, dict[str, dict[str, PageRow]]] = {
             "query_key": PageRow("Query and key", part="attention"),
             "masks": PageRow("Masks", part="attention"),
         },
-        "Heads": {"heads": PageRow("Heads", part="attention")},
+        "All heads": {"heads": PageRow("All heads", part="attention")},
         "Forward pass": {"forward_pass": PageRow("Forward pass")},
         "Generation": {"generation": PageRow("Generation", part="answer")},
         "Interventions": {"interventions": PageRow("Interventions")},

@@ -7,20 +7,15 @@ from models import TransformerConfig
 
 @dataclass(frozen=True)
 class AttentionWords:
-    """The words for one kind of attention: its name, a cell, the sentence of the page, the map."""
+    """The words for one kind of attention: its name, a cell, the map, what is ahead."""
 
     name: str
     cell: str
-    opening: str
     explanation: str
     ahead: str
 
 
-SELF = {
-    "cell": "{row} attends to {column}: {value}",
-    "opening": "Each thumbnail is one head: the stronger a cell, the more the query of that row "
-    "attends to the key of that column.",
-}
+SELF = "{row} attends to {column}: {value}"
 STEPS = (
     "Each row is a step of the decoder, labelled with the token that it writes; each column is a "
     "token of your sentence."
@@ -28,14 +23,14 @@ STEPS = (
 WORDS = {
     "encoder.self_attn": AttentionWords(
         "Encoder self-attention",
-        **SELF,
+        cell=SELF,
         explanation="Encoder self-attention: each row is a token as query, each column a token "
         "as key. Hatched cells are masked.",
         ahead="No causal mask: later tokens are visible",
     ),
     "decoder.self_attn": AttentionWords(
         "Decoder self-attention",
-        **SELF,
+        cell=SELF,
         explanation="Decoder self-attention: each row is a token as query, each column a token "
         "as key. Hatched cells are masked.",
         ahead="Causal mask: later tokens are masked",
@@ -43,7 +38,6 @@ WORDS = {
     "decoder.cross_attn": AttentionWords(
         "Cross-attention",
         cell="Writing {row}, the decoder attends to {column}: {value}",
-        opening=STEPS,
         explanation=f"Cross-attention. {STEPS}",
         ahead="No causal mask: the whole source is visible",
     ),

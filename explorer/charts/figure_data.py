@@ -26,6 +26,11 @@ WINDOW: Final = "window"
 """The height of a figure that takes the window that is left below its top."""
 
 
+def corner_of(row: str, column: str) -> tuple[str, str]:
+    """What the corner of a matrix says about its rows and columns: of an attention, a sentence."""
+    return f"{row} ↓", "reads " * (column == "key") + f"{column} →"
+
+
 @dataclass(frozen=True, eq=False)
 class FigureData:
     """The values of a matrix (rows, columns), and how they are drawn.
@@ -65,7 +70,7 @@ class FigureData:
         Every label begins with its place: equal tokens stay distinct, and a spreadsheet takes no
         token for a formula.
         """
-        yield [f"{self.row_name} ↓ {self.column_name} →", *_number(self.columns)]
+        yield [" ".join(corner_of(self.row_name, self.column_name)), *_number(self.columns)]
         rows = zip(_number(self.rows), self.values.tolist(), self.visible.tolist(), strict=True)
         for label, row, visible in rows:
             yield [label, *(v if seen else "" for v, seen in zip(row, visible, strict=True))]

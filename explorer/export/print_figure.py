@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from explorer.charts.figure_data import FigureData, TableData
+from explorer.charts.figure_data import FigureData, TableData, corner_of
 from explorer.charts.theme import LIGHT
 from explorer.export.fonts import are_common, fallback_families, font_folders, printable
 from explorer.text.number_format import three
@@ -179,8 +179,9 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
-    axes.set_ylabel(f"{plain(data.row_name)} ↓", fontsize=8)
-    axes.set_xlabel(f"{plain(data.column_name)} →", fontsize=8)
+    row_name, column_name = corner_of(plain(data.row_name), plain(data.column_name))
+    axes.set_ylabel(row_name, fontsize=8)
+    axes.set_xlabel(column_name, fontsize=8)
     axes.spines[:].set_color(LIGHT.border)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02)
     bar.set_label(plain(data.unit + (", log" if data.log else "")), fontsize=8)

@@ -7,25 +7,35 @@ import streamlit as st
 from explorer.analysis import thumbnails
 from explorer.app.context import PageContext, page_context
 from explorer.app.controls import one_of
-from explorer.catalog.attention_parts import WORDS, map_title
+from explorer.catalog.attention_parts import map_title
 from explorer.components.picker import grid, select
 from explorer.views.attention import display_options, large_head
 from explorer.views.attention.score_sources_view import HeadCell, why_in_words
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.head_alone import head_alone
+from explorer.views.shared.widgets import ViewSpec
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
 VIEWS = {
-    "Matrix": large_head.draw_matrix,
-    "Lines": large_head.draw_lines,
-    "Tokens": large_head.draw_token_view,
+    "Matrix": ViewSpec(
+        "A head is one reader: the stronger a cell, the more its row reads its column.",
+        large_head.draw_matrix,
+    ),
+    "Lines": ViewSpec(
+        "The stronger a line, the more the token at its left reads the one at its right.",
+        large_head.draw_lines,
+    ),
+    "Tokens": ViewSpec(
+        "Upper halves: what the chosen token reads. Lower halves: what reads it.",
+        large_head.draw_token_view,
+    ),
 }
 FEW_HEADS, MANY_HEADS = 12, 48
 """Above the first number both columns fill the page; above the second they share it equally."""
 
 context = page_context()
 at = context.choice
-widgets.opening("Attention maps", WORDS[at.part].opening)
+widgets.opening_of_view("Attention maps", "view", VIEWS)
 forward, part = context.forward, context.part
 count = part.layers * part.heads
 shares = (1, 1) if count > MANY_HEADS else (2, 3)
@@ -54,7 +64,7 @@ with all_heads:
 @head_alone
 def draw_head(context: PageContext) -> None:
     """Draw the large head, with its caption, its export and its code."""
-    VIEWS[view](context, options)
+    VIEWS[view].draw(context, options)
     cell = pinned.in_text(context, context.forward)
     if cell.query is not None and cell.key is not None:
         place = HeadCell(*context.choice.place, cell.query, cell.key)

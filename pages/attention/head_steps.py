@@ -8,7 +8,7 @@ from models.attention import attention_scores, attention_weights, scaled_dot_pro
 
 widgets.opening(
     "Head, step by step",
-    "The attention equation, filled with the numbers of the chosen head: one matrix per step.",
+    "Query: what a token looks for; key: what a token offers; value: what it passes on.",
 )
 context = page_context()
 at, forward = context.choice, context.forward

@@ -86,7 +86,7 @@ ONLY = {
 }
 """By view, of how many of the first parts of a model it is, and why."""
 
-widgets.opening_of_view("Heads", "side", SIDES)
+widgets.opening_of_view("All heads", "side", SIDES)
 context = page_context()
 row = st.container(horizontal=True, vertical_alignment="center")
 with row:

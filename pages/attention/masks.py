@@ -12,11 +12,9 @@ from explorer.views.shared import widgets
 from models import masking
 from models.attention import attention_weights
 
-widgets.opening(
-    "Masks",
-    "A mask decides which keys each query may attend to: a masked (hatched) cell gets no weight.",
-)
 context = page_context()
+at, usual = context.choice, controls.option_of("example", list(mask_examples.EXAMPLES))
+widgets.opening("Masks", mask_examples.sentence_of(usual, context.forward, at.part, at.layer))
 example = controls.one_of("example", list(mask_examples.EXAMPLES))
 lines = draw_mask_example(context, example)
 st.caption(mask_examples.EXAMPLES[example])

@@ -2,17 +2,15 @@
 
 from explorer.analysis.score_sources import score_sources
 from explorer.app.context import page_context
-from explorer.views.attention.query_key_view import WHY, draw_query_key, product_code
+from explorer.app.controls import option_of
+from explorer.views.attention.query_key_view import VIEWS, WHY, draw_query_key, product_code
 from explorer.views.attention.score_sources_view import sources_code
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
 from models.attention import attention_scores, attention_weights
 from models.rotary import RotaryPositions
 
-widgets.opening(
-    "Query and key",
-    "A query attends most to the key with the largest dot product.",
-)
+widgets.opening("Query and key", VIEWS[option_of("pair_view", [*VIEWS])])
 context = page_context()
 at = context.choice
 pair, view, forward = draw_query_key(context)

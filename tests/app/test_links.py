@@ -41,7 +41,7 @@ def test_what_is_hidden_is_not_drawn_or_not_displayed_and_keeps_its_value() -> N
     assert at.selectbox(key="layer").value == 1
     assert "Layer 1, head 1" in sent(at, "attention_head")[0]["words"]["title"]
     assert component_data(at, "page_top") == ["attention", ["code", "view"]]
-    assert "Heads" in titles(at)
+    assert "All heads" in titles(at)
     assert not {"Training", "Runs"} & titles(at)
     assert at.query_params["text"] == ["the hat"] or at.query_params["text"] == "the hat"
 

@@ -132,7 +132,7 @@ def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor:
         visitor.follow(title)
         assert [key for key in BAR if visitor.widget(key).is_visible()] == list(keys)
         visitor.asks(**CHOSEN)
-    visitor.follow("Heads")
+    visitor.follow("All heads")
     is_shown(visitor, CHOSEN)
     for title in ("Training", "Tokens"):
         page.go_back()

@@ -33,7 +33,7 @@ def taken(rows: int = 4, columns: int = 4, **how: object) -> FigureData:
 def test_a_table_comes_back_number_by_number() -> None:
     whole = taken(allowed=CAUSAL)
     lines = list(csv.reader(io.StringIO(as_csv(whole).decode("utf-8-sig"))))
-    assert lines[0] == ["query ↓ key →", "0 ␣the", "1 =1+1", "2 $a$", "3 <b>"]
+    assert lines[0] == ["query ↓ reads key →", "0 ␣the", "1 =1+1", "2 $a$", "3 <b>"]
     for row, line in enumerate(lines[1:]):
         assert line[0] == f"{row} {whole.rows[row]}"
         seen = [torch.tensor(float(cell)) for cell in line[1:] if cell]

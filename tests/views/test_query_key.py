@@ -28,7 +28,7 @@ def _models(own_models: Path) -> None:
 
 def page(model: str = "turned", **address: str) -> AppTest:
     at = apps.page("attention/query_key", model=model, pair_view="Products", **address)
-    assert at.table[0].value["step"][0].startswith("q·k, the sum of ")
+    assert at.table[0].value["step"][0].startswith("dot product q·k: the sum of ")
     return at
 
 
@@ -89,7 +89,7 @@ def test_what_was_not_chosen_follows_the_head_and_the_text() -> None:
 def test_the_ledger_goes_step_by_step() -> None:
     steps = names_of("turned")
     bent = "capped at ± 2.00 by tanh: the score"
-    assert steps[:3] == ["q·k, the sum of 8 products", "÷ √8", bent]
+    assert steps[:3] == ["dot product q·k: the sum of 8 products", "÷ √8", bent]
     assert steps[-1] == "weight"
     steps = names_of("far")
     assert "÷ √8: the score" in steps

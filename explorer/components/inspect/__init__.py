@@ -33,8 +33,8 @@ INSPECT_HTML = """
 """
 
 INSPECT_WORDS = {
-    "above": "upper half: attention from the token to this one",
-    "below": "lower half: attention from this one to the token",
+    "above": "upper half: what the chosen token reads",
+    "below": "lower half: what reads the chosen token",
     "strip": "Tokens. Arrow keys move from one to the next, Escape unpins.",
 }
 
@@ -68,7 +68,7 @@ def inspect(
     With `on_pin`, `pinned` is the token that is pinned at first, as its side (0 is a row, 1 a
     column) and its place; pinning another or unpinning is one rerun, once the hand rests.
     """
-    hint = "Point at a token to see what it attends to and what attends to it; click to pin it."
+    hint = "Point at another token to read it; click to pin it."
     words = {"row": row_name, "column": column_name, "unit": unit, "title": title, "hint": hint}
     name = key if on_pin else None
     message = encode(

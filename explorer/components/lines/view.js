@@ -286,7 +286,7 @@ function show(state) {
     `${data.columns.length} ${data.words.column} tokens. Arrow keys move, Escape unpins.`);
   const end = data.scaling === "all" ? sent(state, data.top) : `the maximum of the ${data.scaling}`;
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;
-  root.querySelector(".notes").textContent = `opacity: ${full} ÷ √(heads drawn)` +
+  root.querySelector(".notes").textContent = `a line's opacity: ${full}${data.names.length > 1 ? ", ÷ √n where n heads are drawn" : ""}` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");
   describeLines(state);
   paint(state);

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.charts.figure_data import WINDOW, Figure, FigureData
+from explorer.charts.figure_data import WINDOW, Figure, FigureData, corner_of
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
@@ -51,7 +51,7 @@ class MatrixLabels:
 
     def header(self) -> dict[str, Any]:
         """The labels for the browser, which lays the pictures out together."""
-        names = [self.row_name, self.column_name]
+        names = corner_of(self.row_name, self.column_name)
         return {"rows": texts(self.rows), "columns": texts(self.columns), "names": names}
 
 
@@ -124,6 +124,7 @@ def matrix(
         words={
             "row": row_name,
             "column": column_name,
+            "corner": corner_of(row_name, column_name),
             "sentence": sentence or usual,
             "masked": masked_sentence or "{column} is masked for {row}",
             "absent": absent,
@@ -184,7 +185,7 @@ def encode(
     *,
     scale: str,
     allowed: Tensor | None,
-    words: dict[str, str],
+    words: dict[str, Any],
     top: float | None = None,
     scaling: str = "all",
     cut: Tensor | None = None,

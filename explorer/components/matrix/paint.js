@@ -131,8 +131,7 @@ export function paint(state) {
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "right";
   pen.textBaseline = "alphabetic";
-  pen.fillText(data.words.row + " ↓", left - 8, band - 10);
-  pen.fillText(data.words.column + " →", left - 8, band - 25);
+  data.words.corner.forEach((text, line) => pen.fillText(text, left - 8, band - 25 + 15 * line));
 }
 
 // Another picture, laid over this one as frames: the pattern that is expected.

@@ -90,7 +90,7 @@ function walk(state, event) {
 // Of pictures beside each other the cells are as large as those of the one with the least room,
 // and begin at one height.
 function layout(state) {
-  const {data} = state, mine = {...data, names: [data.words.row, data.words.column]};
+  const {data} = state, mine = {...data, names: data.words.corner};
   const all = [mine, ...(data.beside ?? [])].map(labels => measured(state, labels));
   let most = LARGEST_CELL, band = 0;
   for (;;) {
@@ -116,7 +116,7 @@ function measured({picture, ink}, {rows, columns, names}) {
     last: across.at(-1) ?? 0,
   };
   pen.font = `${SMALL}px ${ink.sans}`;
-  return {...found, named: Math.max(...names.map(name => pen.measureText(name + " →").width))};
+  return {...found, named: Math.max(...names.map(name => pen.measureText(name).width))};
 }
 
 // Where a picture stands whose cells are at most so large, under a band at least so high.

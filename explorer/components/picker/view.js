@@ -105,8 +105,8 @@ function paint(state) {
   pen.font = `12px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "right";
-  pen.fillText(data.words.column + " →", left - 10, top - 27);
-  pen.fillText(data.words.row + " ↓", left - 10, top - 12);
+  pen.fillText(data.words.row + " ↓", left - 10, top - 27);
+  pen.fillText(data.words.column + " →", left - 10, top - 12);
   const line = state.root.querySelector(".sentence"), {idle, chosen, other} = data.words;
   line.classList.toggle("idle", !pointed);
   const [sentence, parts] = shown ? kindOf(state).said(state, shown) : [forPointer(idle), {}];

@@ -89,7 +89,7 @@ def stages(
         "hint": "Point at a cell to read it in every step; click to pin it.",
         "spoken": spoken,
         "about": about,
-        "tip": "Point at a symbol to see its tensor, or at a tensor to see its symbol; click to "
+        "tip": "Point at a symbol to see its matrix, or at a matrix to see its symbol; click to "
         "keep it.",
         "sentence": sentence,
         "masked": masked_sentence,

@@ -14,6 +14,7 @@ from explorer.analysis.adjusted_weights import (
     adjust_heads,
 )
 from explorer.analysis.map_summary import head_of_cell, summary_of
+from explorer.analysis.query_key import strongest_cell
 from explorer.analysis.thumbnails import thumbnails_of
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
@@ -141,6 +142,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
     weights = adjusted_weights(context, options)
     groups = weights.row_groups, weights.groups
     cell = pinned.current_pin(context)
+    usual = PinnedCell(strongest_cell(context.forward, *context.choice.place)[0])
     is_one_strip = context.choice.part.endswith("self_attn") and weights.rows == weights.columns
     inspect(
         weights.values,
@@ -151,7 +153,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         allowed=weights.allowed,
         same=is_one_strip,
         unit=weights.unit,
-        pinned=pinned.pinned_token(cell, *groups, one_strip=is_one_strip),
+        pinned=pinned.pinned_token(cell if str(cell) else usual, *groups, one_strip=is_one_strip),
         on_pin=lambda token: pinned.pin_token(cell, token, *groups),
         figures=partial(head_figures, context, options),
     )

@@ -34,13 +34,15 @@ from explorer.views.shared.edit_history import AFTER, BEFORE, draw_active
 from explorer.views.shared.pinned import PinnedCell
 from models import TransformerConfig
 
-VIEWS = SOURCES, TABLE, PRODUCTS, VALUE, DISTANCES = (
-    "Why",
-    "Table",
-    "Products",
-    "Value",
-    "Distances",
-)
+PRODUCTS, VALUE, DISTANCES, SOURCES, TABLE = "Products", "Value", "Distances", "Why", "Table"
+VIEWS = {
+    PRODUCTS: "The query (what a token looks for) times the key (what one offers): every product.",
+    VALUE: "What the key passes on (its value), times its weight, together with that of all keys.",
+    DISTANCES: "How well the same two tokens would match if they stood nearer or farther apart.",
+    SOURCES: "Where the score, the match of query and key, comes from: each bar is one source.",
+    TABLE: "The score, the match of query and key, by source: the query's down, the key's across.",
+}
+"""Each view, and what one sees in it."""
 WHY = SOURCES, TABLE
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
@@ -61,7 +63,7 @@ def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass
         query = token("query", rows, first[0], on_change=_pin, args=("query",), **LIST)
         best = first[1] if query == first[0] else strongest(forward, *here, query)
         key = token("key", columns, best, on_change=_pin, args=("key",), **LIST)
-        view = one_of("pair_view", VIEWS, PRODUCTS, as_list=True, width=130, **WITHOUT_LABEL)
+        view = one_of("pair_view", list(VIEWS), as_list=True, width=130, **WITHOUT_LABEL)
     edited, which = draw_active(context, (AFTER, BEFORE) if view in WHY else ())
     if which == AFTER:
         forward = edited.forward
@@ -136,7 +138,7 @@ def weight_steps(pair: QueryKeyPair) -> list[tuple[str, str]]:
     width = len(pair.q)
     is_root = math.isclose(pair.scale, width**-0.5)
     scaled = f"÷ √{width}" if is_root else f"× {three(pair.scale)}"
-    steps = [(f"q·k, the sum of {width} products", three(pair.dot))]
+    steps = [(f"dot product q·k: the sum of {width} products", three(pair.dot))]
     if pair.cap is None:
         steps.append((f"{scaled}: the score", three(pair.score)))
     else:
@@ -194,6 +196,7 @@ def _draw_bars(pair: QueryKeyPair, order: str, config: TransformerConfig) -> Non
     applied = {"norm": config.qk_norm, "rotation": config.positions == "rotary"}
     after = " and ".join(what for what, is_applied in applied.items() if is_applied)
     st.caption(
+        f"A vector has {len(pair.q)} numbers, its dimensions. "
         f"Positive products sum to {three(pair.positive)}, negative ones to "
         f"{three(pair.dot - pair.positive)}: {three(pair.dot)} in all."
         + (f" Query and key are shown after their {after}." if after else "")

@@ -220,7 +220,7 @@ def _draw_program_form(context: PageContext, after: ForwardPass, places: FormPla
     edit = ReplaceByProgram(at.part, at.layer, at.head, ((program, 1.0),)) if program else None
     label = f"Replace the map of layer {at.layer}, head {at.head}"
     edit_button(context, edit, label, "replace_map", type="primary")
-    places.notes.caption(f"A name of a program, as on the page Heads, or your own: {PREDICATES}.")
+    places.notes.caption(f"A name of a program, as on All heads, or your own: {PREDICATES}.")
 
 
 def _draw_mask_form(context: PageContext, after: ForwardPass, places: FormPlaces) -> None:
