@@ -49,7 +49,7 @@ class Brackets(BuiltinTask):
     )
     examples: tuple[str, ...] = ("(()())", "())(()", "((((()))))", "()()()(", "(())()))")
     goal: float = 0.99
-    held_out: str = f"one text in {ONE_HELD_OUT_IN}, chosen by a hash of its brackets"
+    held_out: str = f"one text in {ONE_HELD_OUT_IN}, always the same, by a hash of its brackets"
     classes: tuple[str, ...] = CLASSES
 
     @classmethod

@@ -54,7 +54,7 @@ class Induction(GeneratedTask):
         *("abcdeabcdeab", "kitchenkitchenkit", "qzxqzxqzx", "wordplaywordplay"),
     )
     goal: float = 0.99
-    held_out: str = "one block in eight with all its rotations, chosen by a hash of its letters"
+    held_out: str = "one block in eight, with its rotations, always the same, by a hash of letters"
     pattern_site: str = "decoder.1.self_attn"
 
     @classmethod
@@ -188,7 +188,7 @@ class Backcopy(GeneratedTask):
         "cnrcnrzrcndaeeyeqxqssweeopopms",
     )
     goal: float = 0.99
-    held_out: str = "one text in eight, chosen by a hash of its letters"
+    held_out: str = "one text in eight, always the same, by a hash of its letters"
 
     @classmethod
     def vocabulary(cls) -> TrainedWith:

@@ -30,7 +30,7 @@ class LetterTask(GeneratedTask):
     steps: ClassVar[int] = 300
 
     goal: float = 0.99
-    held_out: str = "one word in eight, chosen by a hash of its letters"
+    held_out: str = "one word in eight, always the same, by a hash of its letters"
     pattern_site: str = "decoder.0.cross_attn"
 
     @classmethod
@@ -164,7 +164,7 @@ class ReverseEncoder(GeneratedTask):
     )
     examples: tuple[str, ...] = ("abcdefghijklmnop", "attentionreverse", "ponmlkjihgfedcba")
     goal: float = 0.99
-    held_out: str = "one text in eight, chosen by a hash of its letters"
+    held_out: str = "one text in eight, always the same, by a hash of its letters"
     pattern_site: str = "encoder.0.self_attn"
 
     @classmethod

@@ -59,7 +59,7 @@ class Negation(BuiltinTask):
         "the film was not very boring",
     )
     goal: float = 0.99
-    held_out: str = "one sentence in eight, chosen by a hash of its words"
+    held_out: str = "one sentence in eight, always the same, by a hash of its words"
     classes: tuple[str, ...] = CLASSES
     pattern_site: str = "encoder.0.self_attn"
 

@@ -1,7 +1,5 @@
 """Train a model here, and see its attention form."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from explorer.app.context import page_context
@@ -10,14 +8,11 @@ from explorer.runs.cluster import cluster
 from explorer.runs.run import Run
 from explorer.tasks import Task
 from explorer.views.shared import widgets
+from explorer.views.shared.widgets import ViewSpec
 from explorer.views.training import data_view, live_attention, live_run, run_chooser, run_form
 from explorer.views.training.run_form import training_script
 from models.schedules import learning_rate
 from models.training import train
-
-widgets.opening("Training", "Train a small model on a task and watch its attention form.")
-cluster().start()  # its processes load while the page draws
-text = page_context().choice.text
 
 
 def draw_live(run: Run | None, task: Task | None) -> None:
@@ -28,10 +23,17 @@ def draw_live(run: Run | None, task: Task | None) -> None:
         live_attention.draw_preview(task, text)
 
 
-VIEWS: dict[str, Callable[[Run | None, Task | None], None]] = {
-    "Run": draw_live,
-    "Data": lambda run, task: data_view.draw_data(task),
+VIEWS = {
+    "Run": ViewSpec("Train a small model on a task and watch its attention form.", draw_live),
+    "Data": ViewSpec(
+        "What the model trains on: on the left what it reads, on the right what it must answer.",
+        lambda run, task: data_view.draw_data(task),
+    ),
 }
+
+widgets.opening_of_view("Training", "training_view", VIEWS)
+cluster().start()  # its processes load while the page draws
+text = page_context().choice.text
 row = st.container(horizontal=True, vertical_alignment="center")
 form, chooser = row.container(width="content"), row.container(width="stretch")
 switch = row.container(width="content")
@@ -41,7 +43,7 @@ with form:
     task = run_form.draw_form(run_chooser.run_on_screen())
 with chooser:
     run = run_chooser.choose_run() if view == "Run" else run_chooser.run_on_screen()
-VIEWS[view](run, task)
+VIEWS[view].draw(run, task)
 widgets.closing(
     {"run": run.title} if run is not None else {"task": task.name if task else ""},
     train,

@@ -70,7 +70,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
     at = apps.page(PAGE, run=trained.name, update_stage="1")
     for place, step in ((0, 0), (3, 3), (6, 10)):
         put_state(at, update_after=place)
-        assert f"Update {step + 1} of 12, from its batch" in said(at)
+        assert f"Update {step + 1} of 12. The darker a cell" in said(at)
         assert one_update_view.RETRAINED_EXACTLY in said(at)
         assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
 
@@ -99,7 +99,7 @@ def test_too_long_a_training_is_not_made(trained: Run, monkeypatch: pytest.Monke
     assert "so the gradient is shown without the update" in said(at)
     norms = {row.step: row.grad_norm for row in trained.metrics().rows}
     assert norms[3] is not None
-    assert values(at)["gradient norm"] == three(norms[3])
+    assert values(at)["gradient norm, all parts"] == three(norms[3])
 
 
 def test_programs_are_fitted_at_every_snapshot(trained: Run) -> None:
@@ -147,7 +147,7 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     put_state(at, update_after=6)
     mean = f"their mean, {three(loss_at(made, 11))} nats"
     assert all(each in said(at) for each in (words, one_update_view.RETRAINED_EXACTLY, mean))
-    assert values(put_state(at, update_stage=2))["clipped to"] == "0.0100"
+    assert values(put_state(at, update_stage=2))["clipped to at most"] == "0.0100"
     model, now = open_folder(dict(made.snapshots())[12]).model, made.spec_now().training
     found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]
     squared = three(noise_scale(found, now.batch_size).squared_gradient)

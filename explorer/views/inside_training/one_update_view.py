@@ -1,7 +1,6 @@
 """One update of the weights, a stage at a time: from the batch to the loss after the update."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,6 +42,7 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.measurement import is_started, stop
 from explorer.views.shared.step_slider import stepper
 from explorer.views.shared.tables import facts
+from explorer.views.shared.widgets import ViewSpec
 from explorer.views.training.run_words import hides_text
 from models.loading.safe_files import CheckpointError
 from models.losses import IGNORE, has_large_logits
@@ -271,9 +271,9 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     run_update = _update_after(chosen, step)
     if run_update is None:
         return None
-    words = "from its batch to the loss after it, with the gradient and the step of every weight."
-    st.text(f"Update {step + 1:,} of {last:,}, {words}")
-    [*STAGES.values()][stage](chosen, run_update)
+    shown = [*STAGES.values()][stage]
+    st.text(f"Update {step + 1:,} of {last:,}. {shown.sentence}")
+    shown.draw(chosen, run_update)
     st.caption(run_update.note)
     return script(update_code, chosen.run, step, run_update.note == SAVED)
 
@@ -286,9 +286,9 @@ def _draw_gradient(chosen: InsideRun, run_update: RunUpdate) -> None:
         f"Gradient norm of every part, update {update.step + 1:,}",
         block_bars(names, values, "gradient norm"),
         [
-            ("gradient norm", three(update.report.grad_norm)),
-            ("clipped to", three(update.clip) if update.clip else "not clipped"),
-            ("multiplied by", three(update.scale)),
+            ("gradient norm, all parts", three(update.report.grad_norm)),
+            ("clipped to at most", three(update.clip) if update.clip else "not clipped"),
+            ("so all are multiplied by", three(update.scale)),
         ],
         "‖∂loss/∂w‖ over all weights of a part, before clipping. Where the norm over all parts is "
         "above the clipping threshold, every gradient is multiplied by the same factor.",
@@ -385,16 +385,20 @@ def _draw_after(chosen: InsideRun, run_update: RunUpdate) -> None:
     )
 
 
-STAGES: dict[str, Callable[[InsideRun, RunUpdate], None]] = {
-    "Batch": draw_batch,
-    "Loss per token": draw_losses,
-    "Gradient": _draw_gradient,
-    "Update": _draw_update,
-    "One matrix": _draw_matrix,
-    "Loss after": _draw_after,
+STAGES = {
+    "Batch": ViewSpec("The examples that it reads, and what it must answer.", draw_batch),
+    "Loss per token": ViewSpec("The darker a cell, the worse the answer there.", draw_losses),
+    "Gradient": ViewSpec(
+        "A longer bar: the loss reacts more to changes in this part of the model.", _draw_gradient
+    ),
+    "Update": ViewSpec(
+        "Further right: this part of the model changes more in this step.", _draw_update
+    ),
+    "One matrix": ViewSpec(
+        "Each cell is a weight: how the loss reacts to it, and how it is changed.", _draw_matrix
+    ),
+    "Loss after": ViewSpec("The error on the same examples, before and after it.", _draw_after),
 }
-
-
 GRADIENT = [*STAGES].index("Gradient")
 
 

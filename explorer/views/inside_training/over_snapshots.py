@@ -29,6 +29,7 @@ from explorer.runs.retraining import training_at
 from explorer.runs.run import Run, open_folder
 from explorer.text import TextError
 from explorer.text.number_format import three
+from explorer.text.token_labels import VisibleText
 from explorer.views.inside_training.chosen_run import (
     InsideRun,
     draw_over_steps,
@@ -76,7 +77,8 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
         return None
     values = torch.stack([step[metric.name].flatten() for step in scores], dim=1)
     layers, heads = scores[0][metric.name].shape
-    rows = [f"L{layer}H{head}" for layer in range(layers) for head in range(heads)]
+    places = ((layer, head) for layer in range(layers) for head in range(heads))
+    rows = [VisibleText(f"layer {layer}, head {head}") for layer, head in places]
     matrix(
         values,
         rows,
@@ -93,8 +95,8 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
         on_pin=partial(_open_head, chosen, part, heads),
     )
     st.caption(
-        f"{metric.meaning} Measured on this sentence at every snapshot; L1H2 is head 2 of layer 1. "
-        "A click on a cell opens Attention maps with that head at that step."
+        f"{metric.meaning} Measured on this sentence at every snapshot. A click on a cell opens "
+        "Attention maps with that head at that step."
     )
     return script(head_scores_code, chosen.run, text, part, metric.name)
 
@@ -134,7 +136,7 @@ def _draw_programs(chosen: InsideRun) -> Script | None:
     if steps is None:
         return None
     rows = [
-        {"head": f"L{of.layer}H{of.head}", "step": step} | of.row
+        {"head": f"layer {of.layer}, head {of.head}", "step": step} | of.row
         for step, heads in zip(chosen.steps, steps, strict=True)
         for of in heads
     ]
@@ -170,8 +172,10 @@ def draw_singular_values(chosen: InsideRun) -> Script | None:
     if spectra is None:
         return None
     ranks = range(min(MOST_CURVES, rows, columns))
+    names = [f"σ{rank + 1}{'' if rank else ', the largest'}" for rank in ranks]
     curves = {
-        f"σ{rank + 1}": [float(spectrum.values[rank]) for spectrum in spectra] for rank in ranks
+        name: [float(spectrum.values[rank]) for spectrum in spectra]
+        for rank, name in zip(ranks, names, strict=True)
     }
     title = f"Singular values of {name} in {chosen.run.title}"
     draw_over_steps(chosen, curves, "singular value", title, "spectra")
@@ -205,7 +209,7 @@ def draw_norms_over_steps(chosen: InsideRun) -> Script | None:
         return None
     curves = dict(zip(blocks, torch.stack(norms, dim=1).tolist(), strict=True))
     title = f"Norms of the weights of {chosen.run.title}"
-    draw_over_steps(chosen, curves, "‖weights‖", title, "norms")
+    draw_over_steps(chosen, curves, "size of the weights, ‖w‖", title, "norms")
     first, last = (three(float(values.norm())) for values in (norms[0], norms[-1]))
     st.caption(
         "The Euclidean norm of the weights of each part at every snapshot. That of the whole "

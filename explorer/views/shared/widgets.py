@@ -194,10 +194,13 @@ def draw_map(
     title: str,
     height: int | str,
     ghost: Tensor | None = None,
+    heading: str = "",
 ) -> None:
     """The raw attention weights of a head; a cell that is true in `ghost` has a frame."""
     weights, allowed = forward.weights(part, layer, head), forward.mask(part, layer)
-    draw_weights(forward, part, weights, key, title, height, allowed=allowed, ghost=ghost)
+    draw_weights(
+        forward, part, weights, key, title, height, allowed=allowed, ghost=ghost, heading=heading
+    )
 
 
 def draw_weights(

@@ -20,6 +20,7 @@ from explorer.tasks.data_summary import (
     summary_of,
     unknown_words,
 )
+from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.shared.batch_example import BATCH_EXPLAINED, TOKENS_SHOWN, draw_example
@@ -59,16 +60,16 @@ def draw_data(task: Task | None) -> None:
     summary = summary_of(task, training)
     batches = "first batch" if summary.batches == 1 else f"first {summary.batches} batches"
     batches_words = f"{batches} ({summary.examples:,} examples)"
+    _draw_examples(task, training)
     size = task.training_size
     training_data = "drawn anew for each batch" if size is None else f"{size:,} examples"
     st.markdown(
-        f"**Training:** {training_data}. **Held out:** {literal_sentence(task.held_out)}. "
-        f"{summary.held_out:,} of them are measured; {summary.leaked:,} of these occur in the "
-        f"{batches_words}."
+        f"**Training:** {training_data}. **Held out**, never trained on: "
+        f"{literal_sentence(task.held_out)}. {summary.held_out:,} of them are measured; "
+        f"{summary.leaked:,} of these occur in the {batches_words}."
     )
     if task.note:
         st.caption(literal_sentence(task.note))
-    _draw_examples(task, training)
     left, right = st.columns(2, gap="medium")
     with left:
         names = ("Tokens of the source", "Tokens of the target")
@@ -82,15 +83,23 @@ def draw_data(task: Task | None) -> None:
 
 
 def _draw_examples(task: Task, training: TrainConfig) -> None:
-    """The first rows of the first batch, and the masks of one of them."""
+    """The first rows of the first batch as texts, then token by token, and the masks of one."""
     batch = task.batch(0, training)
     examples = examples_of(task, batch, EXAMPLES_SHOWN)
-    count = len(batch.labels)
-    st.markdown(f"**The first {len(examples)} of {count:,} examples of the first batch**")
-    of_class = "Muted tokens are special or padding; padding is masked."
-    st.caption(of_class if task.classes else BATCH_EXPLAINED)
-    for at, example in enumerate(examples):
-        draw_example(example, f"example {at + 1}", f"data_{at}")
+    st.markdown(
+        f"**The first {len(examples)} of {len(batch.labels):,} examples of the first batch**"
+    )
+
+    def text(tokens: Sequence[Token]) -> str:
+        return task.tokenizer.decode([token.id for token in tokens if not token.special])
+
+    answers = [example.label or text(example.targets) for example in examples]
+    table({"it reads": [text(row.inputs[0]) for row in examples], "it must answer": answers})
+    with st.expander("Token by token"):
+        of_class = "Muted tokens are special or padding; padding is masked."
+        st.caption(of_class if task.classes else BATCH_EXPLAINED)
+        for at, example in enumerate(examples):
+            draw_example(example, f"example {at + 1}", f"data_{at}")
     with st.expander("Masks of the first example"):
         _draw_masks(task, batch)
 

@@ -35,13 +35,14 @@ from explorer.views.shared import widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.tables import table
 from explorer.views.training.live_run import EVERY, draw_followed
-from explorer.views.training.run_words import first_words, progress_words
+from explorer.views.training.run_words import progress_words
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
-MOST_HEADS_NAMED = 3
+MOST_MAPS, MAP_HEIGHT = 3, 300
+"""How many of the heads that form have a map, and its height in pixels."""
 VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
-STEP_WIDTH = 120
+STEP_WIDTH = 220
 FILM, STEP = "film", "film_step"
 PASS, LAYER, AROUND = "film_pass", 64, 320
 MOST_FILM_BYTES = 16_000_000
@@ -195,7 +196,9 @@ def _numbers(
     history: History, moment: PassAtStep, formation: Formation
 ) -> tuple[tuple[str, str], ...]:
     """The numbers under the slider: the answer, the score, and the metrics of this step."""
-    score = f"Score, {formation.score}", three(dict(formation.scores)[moment.step])
+    name = formation.score.capitalize()
+    name = f"Weight on the {EXPECTED}" if formation.score == EXPECTED else name
+    score = name, three(dict(formation.scores)[moment.step])
     row = next((row for row in history.run.metrics().rows if row.step == moment.step), None)
     metrics = (("Loss", row.loss), ("Held out", row.value)) if row else ()
     return moment.output, score, *((name, three(x)) for name, x in metrics if x is not None)
@@ -292,34 +295,43 @@ def _draw_progress(runs: Sequence[Run]) -> None:
 
 
 def draw_formations(context: PageContext, history: History) -> None:
-    """Draw every head with a noticeable score after training, that score, and when it formed."""
+    """Draw the first heads to form at their steps; of every such head, its score and its step."""
+    part = context.choice.part
     heads = sorted(
-        formations(history.scores(context.choice.part)),
+        formations(history.scores(part)),
         key=lambda head: (head.step is None, head.step or 0, head.layer, head.head),
     )
     if not heads:
         st.text(f"No head of this attention has a score of {NOTICEABLE} or more after training.")
         return
     names = [f"layer {head.layer}, head {head.head}" for head in heads]
-    if (step := heads[0].step) is not None:
-        first = [name for name, head in zip(names, heads, strict=True) if head.step == step]
-        st.text(
-            f"First to form, by step {step:,}: {first_words(first, MOST_HEADS_NAMED, ' and ')}."
+    moments, expected = {moment.step: moment for moment in history.passes}, history.expected(part)
+    ghost = None if expected is None else expected > 0
+    for place, name, head in zip(st.columns(MOST_MAPS), names, heads, strict=False):
+        step = history.passes[-1].step if head.step is None else head.step
+        where = part, head.layer, head.head
+        title, heading = (
+            head_title(history.run.title, *where),
+            f"{name.capitalize()} · step {step:,}",
         )
+        how = f"formed_{head.layer}_{head.head}", f"{title} at step {step:,}", MAP_HEIGHT
+        with place:
+            widgets.draw_map(moments[step].forward, *where, *how, ghost=ghost, heading=heading)
     table(
         {
             "head": names,
-            "highest score": [head.score for head in heads],
-            "after training": [three(head.final) for head in heads],
+            "pattern": [head.score.removesuffix(" score") for head in heads],
+            "score after training": [three(head.final) for head in heads],
             "forms at step": [head.step for head in heads],
         },
-        right=["after training"],
+        right=["score after training"],
         numbers={"forms at step": "localized"},
         width="stretch",
     )
+    frames = "" if expected is None else "Frames mark the pattern that the task needs. "
     st.caption(
-        "Each head is judged by its highest score after training, if that is at least "
-        f"{NOTICEABLE}. It forms at the first snapshot from which this score stays at or above "
-        f"{SHARE:.0%} of its final value. No step is given if it does so from the start, or at the "
-        "last snapshot only."
+        f"{frames}A score is the mean weight on a pattern. Each head is judged by its highest "
+        f"score after training, if that is at least {NOTICEABLE}. It forms at the first snapshot "
+        f"from which this score stays at or above {SHARE:.0%} of its final value. No step is given "
+        "if it does so from the start, or at the last snapshot only."
     )
