@@ -84,8 +84,11 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
         return
     with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
-            side = "right" if heading in NUMBER_COLUMNS else "left"
-            place.caption(heading, text_alignment=side, help=HEADING_HELP.get(heading))
+            place.caption(
+                heading,
+                text_alignment="right" if heading in NUMBER_COLUMNS else "left",
+                help=HEADING_HELP.get(heading),
+            )
         rows = st.container(
             height=LIST_HEIGHT if widget_state.get("all_models") else "content",
             border=False,
