@@ -32,6 +32,7 @@ NOTHING_TO_COMPARE = (
     f"No matrix with finite, different weights has {SMALLEST_SIDE} rows and columns or more, so "
     "whether the model is trained cannot be told from its singular values."
 )
+APART = "Embedding and unembedding share no matrix: as usual as sharing one."
 SHORTEST_TEXT = 4
 """On fewer keys every head is almost uniform."""
 
@@ -76,10 +77,10 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
     )
     wrappers = [files.weights.wrapper] if files.weights.wrapper else []
     prefix = "Every name in the files begins with {}, which is left out here."
-    tied = Diagnostic("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
+    tied = Diagnostic("fine", "No tied embeddings", APART)
     if files.tied:
         stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
-        sentence = f"The unembedding and the token embedding are one matrix, {stored}."
+        sentence = f"The unembedding and the token embedding are one matrix, {stored}: usual."
         tied = Diagnostic("fine", "Tied embeddings", sentence)
     return [
         *(missing or [Diagnostic("fine", "Nothing missing", sound)]),
@@ -128,7 +129,7 @@ def type_findings(types: Mapping[str, str]) -> list[Diagnostic]:
     counts = Counter(types.values()).most_common()
     if len(counts) < 2:
         kind = counts[0][0] if counts else "no type"
-        return [Diagnostic("fine", "One data type", f"All tensors are stored as {kind}.")]
+        return [Diagnostic("fine", "One data type", f"All tensors are stored as {kind}: usual.")]
     types_of = ", ".join(f"{count:,} as {kind}" for kind, count in counts)
     sentence = f"The tensors are stored in different types ({types_of}); all are read as float32."
     return [Diagnostic("note", "Mixed data types", sentence)]
@@ -178,7 +179,7 @@ def dead_head_findings(model: nn.Module) -> list[Diagnostic]:
             alive = projection.weight.detach().any(dim=0).unflatten(0, (-1, width)).any(dim=1)
             dead += [f"{name}, head {head}" for head in (~alive).nonzero()[:, 0].tolist()]
     if not dead:
-        sentence = "The output projection of every head has weights other than zero."
+        sentence = "Every head can have an effect: none has only zeros in its output projection."
         return [Diagnostic("fine", "No dead heads", sentence)]
     sentence = f"The output projection is all zero in {_named(dead)}: the head has no effect."
     return [Diagnostic("warning", "Dead heads", sentence)]
@@ -221,7 +222,7 @@ def training_findings(model: nn.Module, tensors: Sequence[TensorSummary]) -> lis
         return [Diagnostic("note", "Initial norms and biases", sentence)]
     sentence = (
         f"{learned} of {len(sample)} sampled matrices have singular values that a random matrix "
-        "of their size could not have."
+        "of their size could not have: training has left something in them."
     )
     return [Diagnostic("fine", "Looks trained", sentence)]
 
@@ -275,7 +276,10 @@ def attention_findings(metrics: Sequence[HeadMetrics]) -> list[Diagnostic]:
         sentence = f"Over your text every measured head attends almost equally in {_named(flat)}."
         return [Diagnostic("note", "A uniform layer", sentence)]
     uniform = int((heads > UNIFORM).sum())
-    sentence = f"Over your text {uniform} of {len(heads)} heads attend to all keys almost equally."
+    sentence = (
+        f"Over your text {uniform} of {len(heads)} heads attend to all keys almost equally, as "
+        "heads without training do."
+    )
     return [Diagnostic("fine", "Selective attention", sentence)]
 
 

@@ -41,8 +41,8 @@ EXPLANATIONS = {
     "distance, one per head; short distances have a bucket each, long ones share buckets (T5).",
     "alibi": "Nothing is added to the embeddings. Each score is lowered in proportion to the "
     "distance of the key, with a different slope in each head.",
-    "none": "The model gets no position information. Without a causal mask, permuting the "
-    "sentence only permutes the output.",
+    "none": "The model gets no position information. Without a causal mask, another order of the "
+    "tokens gives each of them the same vector.",
 }
 
 COSINE = "cosine similarity"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.number_format import three
+from explorer.text.visible_text import cut
 from models import TransformerConfig
 from models.loading.checkpoint_tokenizer import has_tokenizer
 
@@ -34,6 +35,9 @@ POSITIONS_IN_WORDS = {
     "none": "no positions",
 }
 
+MOST_SAID = 160
+"""Characters of what a model does, in a list."""
+
 
 def in_short(config: TransformerConfig) -> str:
     return f"{config.kind}, {_layers(config)} × {config.n_heads} heads"
@@ -51,17 +55,21 @@ def config_sentences(config: TransformerConfig) -> str:
         if config.d_ff_encoder is not None:
             widths = f"{config.d_ff_encoder:,} + {widths}"
         feed_forward = f"feed-forward width {widths} ({gate}{config.activation})"
-    is_classifier = config.head == "classifier"
-    words = CLASSIFIERS_IN_WORDS[config.score_function] if is_classifier else ""
-    head = words or HEADS_IN_WORDS[config.head]
     norm = {"layer": "layer norm", "rms": "RMS norm"}[config.norm]
     return (
-        f"{KINDS_IN_WORDS[config.kind]} {head}: "
+        f"{_kind(config)}: "
         f"{layers} layer{'' if layers == '1' else 's'}, {heads}, d_model {config.d_model:,}, "
         f"{feed_forward}, {POSITIONS_IN_WORDS[config.positions]}, "
         f"{norm} ({config.norm_position}). "
         f"It reads at most {config.max_len:,} tokens.{_also(config)}"
     )
+
+
+def _kind(config: TransformerConfig) -> str:
+    """What kind of model it is, and what its head makes of a text."""
+    is_classifier = config.head == "classifier"
+    words = CLASSIFIERS_IN_WORDS[config.score_function] if is_classifier else ""
+    return f"{KINDS_IN_WORDS[config.kind]} {words or HEADS_IN_WORDS[config.head]}"
 
 
 def _layers(config: TransformerConfig) -> str:
@@ -94,6 +102,12 @@ def _also(config: TransformerConfig) -> str:
     }
     chosen = [words for words, holds in options.items() if holds]
     return f" Also: {', '.join(chosen)}." if chosen else ""
+
+
+def what_it_does(config: TransformerConfig, run: Mapping[str, Any]) -> str:
+    """The first sentence of its description, or else of what its config says."""
+    described = str(run.get("explanation") or "").partition(". ")[0].rstrip(".")
+    return cut(f"{described or _kind(config)}.", MOST_SAID)
 
 
 def short_score(run: Mapping[str, Any]) -> str:

@@ -1,30 +1,50 @@
 """The schemes of positions, any two of the six side by side; permutations, longer texts."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from explorer.analysis.position_schemes import CODE, SCHEMES
 from explorer.app.context import page_context
-from explorer.app.controls import one_of
+from explorer.app.controls import one_of, option_of
 from explorer.views.input.changed_positions import draw_length_extrapolation, draw_permutation
 from explorer.views.input.doubled_exponent import draw_doubled_exponent
 from explorer.views.input.scheme import choose_other, draw_scheme, scheme_caption
 from explorer.views.shared import widgets
+from explorer.views.shared.widgets import ViewSpec
 
+OF_SCHEME = {
+    "sinusoidal": "Each row is added to the token at that position: near rows look alike.",
+    "learned": "Each row is added to the token at that position: training has set its numbers.",
+    "rotary": "Each position turns queries and keys further, so that a score depends on distance.",
+    "relative": "Each score gets a number for its distance; far distances share one (a bucket).",
+    "alibi": "Every score is lowered by the distance (a bias): the stronger the colour, the more.",
+    "none": "Nothing says where a token is; without a causal mask, order changes nothing.",
+}
 VIEWS = {
-    "Scheme": draw_scheme,
-    "Permutation": draw_permutation,
-    "Length extrapolation": draw_length_extrapolation,
-    "Doubled exponent": draw_doubled_exponent,
+    "Scheme": ViewSpec("", draw_scheme),
+    "Permutation": ViewSpec(
+        "The same tokens in another order: if the answer changes, the model knows positions.",
+        draw_permutation,
+    ),
+    "Length extrapolation": ViewSpec(
+        "What happens beyond the dashed line, where the text is longer than the model's maximum.",
+        draw_length_extrapolation,
+    ),
+    "Doubled exponent": ViewSpec(
+        "Below the right table, one with a common mistake: far more of its columns hardly change.",
+        draw_doubled_exponent,
+    ),
 }
 VIEW_WIDTH = 230
 
 context = page_context()
-widgets.opening(
-    "Positions",
-    "Attention alone ignores order; position encodings tell the model where each token is.",
-)
 own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(name for name in SCHEMES if name != own)]}
+drawn = OF_SCHEME[by_label[option_of("scheme", tuple(by_label))]]
+widgets.opening_of_view(
+    "Positions", "lab", VIEWS | {"Scheme": replace(VIEWS["Scheme"], sentence=drawn)}
+)
 row = st.container(horizontal=True)
 with row:
     scheme = by_label[one_of("scheme", tuple(by_label), SCHEMES[own])]
@@ -36,6 +56,6 @@ if view == "Scheme":
         schemes += choose_other(scheme, row)
     lines = draw_scheme(context, *schemes, adjust=adjust)
 else:
-    lines = VIEWS[view](context, scheme)
+    lines = VIEWS[view].draw(context, scheme)
     st.caption(scheme_caption(context, scheme))
 widgets.closing(context, *(CODE[name] for name in schemes), script=lines)

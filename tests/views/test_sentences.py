@@ -206,7 +206,7 @@ CAPTIONS: Rows = {
     **{
         f"input/positions?model=translation&lab=Length+extrapolation&head=0&part={part}": [
             f"{name}, chosen above, reads the generated text.",
-            "Encoder self-attention · Layer 0, head 0, effective keys per query",
+            "Encoder self-attention · Layer 0, head 0: how many tokens each query reads",
         ]
         for part, name in (("Decoder", "Decoder self-attention"), ("Cross", "Cross-attention"))
     },

@@ -10,7 +10,7 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from explorer.analysis.head_metrics import METRICS, HeadMetric, HeadMetrics, HeadRank, ranking
+from explorer.analysis.head_metrics import HeadMetric, HeadMetrics, HeadRank, ranking
 from explorer.analysis.head_similarity import (
     divergence_matrix,
     js_divergence,
@@ -354,10 +354,10 @@ def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
     depth, heads = values["entropy"].shape
     places = {"layer": torch.arange(depth).repeat_interleave(heads).tolist()}
     places["head"] = [*range(heads)] * depth
-    numbers_of = {of.title: column(values[of.name].flatten()) for of in METRICS.values()}
+    numbers_of = {of.title: column(values[of.name].flatten()) for of in by_title.values()}
     number = st.column_config.NumberColumn
     config = {
         of.title: number(format="%.3f" if of.top else "%.2f", help=of.meaning)
-        for of in METRICS.values()
+        for of in by_title.values()
     }
     table({**places, **numbers_of}, config=config)

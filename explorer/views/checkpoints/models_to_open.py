@@ -39,12 +39,18 @@ from models.loading.folder_config import OURS
 from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
-    "Model": 40,
-    "Kind": 44,
-    "Parameters": 23,
+    "Model": 36,
+    "What it does": 62,
+    "Kind": 31,
+    "Parameters": 22,
     "On disk": 16,
-    "Held-out metric": 35,
+    "Held-out metric": 36,
     "": 21,
+}
+HEADING_HELP = {
+    "Kind": "2 × 4 heads are two layers with four attention heads in each.",
+    "Held-out metric": "On text that was kept from training. Nats per token is the loss, −ln p of "
+    "the right token: less is better. Of all others, 1.00 is the best.",
 }
 NUMBER_COLUMNS = ("Parameters", "On disk")
 PRETRAINED_WIDTHS = (66, 22, 12)
@@ -56,8 +62,6 @@ CLOSED = (
     "Published models. The person who runs this server adds them on its machine, for example with "
     "`python -m explorer get smollm2`. The app runs none of their code."
 )
-LONGEST_IN_LIST = 24
-"""Characters that fit into one line of the column; a longer name takes more lines."""
 LIST_HEIGHT = 400
 """Pixels, where all models are listed: eight, and a part of the next one."""
 MOST_MODELS_SHOWN = 10
@@ -80,7 +84,11 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
         return
     with st.container(key="model_list", border=True, gap="xsmall"):
         for heading, place in _columns().items():
-            place.caption(heading, text_alignment="right" if heading in NUMBER_COLUMNS else "left")
+            place.caption(
+                heading,
+                text_alignment="right" if heading in NUMBER_COLUMNS else "left",
+                help=HEADING_HELP.get(heading),
+            )
         rows = st.container(
             height=LIST_HEIGHT if widget_state.get("all_models") else "content",
             border=False,
@@ -107,7 +115,7 @@ def _columns() -> dict[str, DeltaGenerator]:
 
 def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns = _columns()
-    columns["Model"].text(entry.title, wrap=len(entry.title) > LONGEST_IN_LIST)
+    columns["Model"].text(entry.title)
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)
@@ -116,11 +124,11 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
         return
     adapter = " + LoRA" if is_there(entry.folder, ADAPTER_CONFIG) else ""
     of = "" if entry.family == OURS else f"{entry.family}: "
-    columns["Kind"].caption(of + model_descriptions.in_short(entry.config) + adapter, wrap=False)
+    columns["Kind"].caption(of + model_descriptions.in_short(entry.config) + adapter)
+    does = model_descriptions.what_it_does(entry.config, entry.run)
+    columns["What it does"].caption(literal_sentence(does))
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
-    columns["Held-out metric"].caption(
-        literal_sentence(model_descriptions.short_score(entry.run)), wrap=False
-    )
+    columns["Held-out metric"].caption(literal_sentence(model_descriptions.short_score(entry.run)))
     _draw_open_button(columns[""], f"open_{entry.name}", entry, is_chosen)
 
 

@@ -40,6 +40,14 @@ PICTURE_HEIGHT, CURVE_HEIGHT = 560, 440
 MEAN, LARGEST = "Mean", "Largest |w|"
 CLIPPED, BEYOND = 0.995, 3.0
 """The colour scale ends at this quantile if the largest cell is this many times larger."""
+PURPOSES = {
+    "q_proj": "what a token looks for (the queries)",
+    "k_proj": "what a token offers (the keys)",
+    "v_proj": "what a token hands on (the values)",
+    "o_proj": "how the heads' outputs come together",
+    "mlp.": "the feed-forward layer",
+    ".embedding.weight": "a vector for every token",
+}
 LINEAR, LOGARITHMIC = "Linear", "Logarithmic"
 MARCHENKO_PASTUR = (
     "The singular values of a large matrix of independent random numbers end near a known edge. "
@@ -60,7 +68,7 @@ def draw_tensor(context: PageContext, opened: OpenModel) -> Script:
     numbers = cached(opened, ("summary", name), lambda: tensor_summary(name, tensor))
     picture_column, facts_column = widgets.side_by_side(7, 3)
     with picture_column:
-        st.markdown(f"`{name}`")
+        st.markdown(_named(name))
         st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
         _draw_picture(picture, f"{opened.title} · {name}")
     with facts_column:
@@ -126,6 +134,12 @@ def _choose_tensor(
     return options[option]
 
 
+def _named(name: str) -> str:
+    """A tensor's name as Markdown, with what it is for where its part says so."""
+    purpose = next((words for part, words in PURPOSES.items() if part in name), "")
+    return f"`{name}`{f' · {purpose}' if purpose else ''}"
+
+
 def _draw_picture(picture: PooledTensor, title: str) -> None:
     finite = picture.values[torch.isfinite(picture.values)].abs()
     most = float(finite.max()) if len(finite) else 0.0
@@ -164,7 +178,7 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
 def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
     chart_column, facts_column = widgets.side_by_side(7, 3)
     with chart_column:
-        st.markdown(f"`{name}`")
+        st.markdown(_named(name))
         values = spectrum.values.tolist()
         others = random_singular_values(spectrum.shape, spectrum.rms).tolist()
         spec = figure.singular_value_curves(values, others, spectrum.edge, logarithmic=logarithmic)
@@ -180,7 +194,7 @@ def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
                 ("smallest", three(float(spectrum.values[-1]))),
                 ("random edge", three(spectrum.edge)),
                 ("above the edge", f"{spectrum.above_edge:,} of {len(spectrum.values):,}"),
-                ("stable rank", three(spectrum.stable_rank)),
+                ("stable rank (norm² / largest²)", three(spectrum.stable_rank)),
                 ("50% of norm²", f"{spectrum.directions_for(0.5):,} directions"),
                 ("90% of norm²", f"{spectrum.directions_for(0.9):,} directions"),
             ]

@@ -45,8 +45,8 @@ LEAST_SCALE = 0.01
 """The least end of the colour scale of a difference, or rounding would look like a change."""
 NO_VALUES = "The final vectors are NaN, so no change can be measured."
 SAME_ANSWER = (
-    "The likeliest token at every step. Both times the decoder is fed the answer that the model "
-    "generated for your sentence, so that the steps can be compared."
+    "The output is the likeliest token at every step. Both times the decoder is fed the answer "
+    "that the model generated for your sentence, so that the steps can be compared."
 )
 
 
@@ -66,24 +66,22 @@ def draw_permutation(context: PageContext, scheme: str) -> Script | None:
         lambda result: result.before.bytes + result.after.bytes,
     )
     own = opened.config.positions
-    _draw_maps(permutation, context)
     st.markdown(f"**{_verdict(permutation)}**")
+    _draw_outputs(permutation)
+    _draw_maps(permutation, context)
     chips([forward.tokens[place] for place in order], key="new_order")
-    st.caption(_reason(permutation, scheme, own))
-    left, right = widgets.side_by_side(1, 1)
-    with left:
-        tokens = permutation.before.tokens
-        st.markdown("**Change in each token's final vector**")
-        table(
-            {
-                "token": texts(tokens),
-                "from position": [str(at) for at in range(len(tokens))],
-                "to position": [str(at) for at in permutation.places],
-                "change": [percent(float(change)) for change in permutation.changes],
-            }
-        )
-    with right:
-        _draw_outputs(permutation)
+    same = f" {SAME_ANSWER}" if permutation.before.answer.kind == "text" else ""
+    st.caption(_reason(permutation, scheme, own) + same)
+    tokens = permutation.before.tokens
+    st.markdown("**Change in each token's final vector**")
+    table(
+        {
+            "token": texts(tokens),
+            "from position": [str(at) for at in range(len(tokens))],
+            "to position": [str(at) for at in permutation.places],
+            "change": [percent(float(change)) for change in permutation.changes],
+        }
+    )
     widgets.notes(forward.notes)
     return script(order_code, opened, forward, order, scheme, *at.place)
 
@@ -147,7 +145,7 @@ def _reason(permutation: Permutation, scheme: str, own: str) -> str:
 
 
 def _draw_maps(permutation: Permutation, context: PageContext) -> None:
-    """The chosen head in both orders, the new one mapped back to the original; the difference."""
+    """The chosen head in both orders, the new one sorted back; the difference."""
     at = context.choice
     before = permutation.before.weights(*at.place)
     after = permutation.put_back(*at.place)
@@ -155,8 +153,8 @@ def _draw_maps(permutation: Permutation, context: PageContext) -> None:
     change = after - before
     title = head_title(context.called, *at.place)
     titles = {
-        f"{title}, original order": (before, mask),
-        "New order, mapped back to the original": (after, mask_after),
+        f"Original order · {title}": (before, mask),
+        "New order, every token back in its place": (after, mask_after),
         "Difference": (change, mask | mask_after),
     }
     of_change: dict[str, Any] = {
@@ -181,18 +179,12 @@ def _draw_maps(permutation: Permutation, context: PageContext) -> None:
 
 
 def _draw_outputs(permutation: Permutation) -> None:
-    passes = {"Output, original order": permutation.before, "Output, new order": permutation.after}
-    for title, forward in passes.items():
-        st.markdown(f"**{title}**")
-        guesses = forward.answer.guesses[:3]
-        if forward.answer.kind == "text":
-            st.text(forward.answer.text)
-        elif guesses:
-            st.text(", ".join(f"{guess.label} {three(guess.score)}" for guess in guesses))
-        else:
-            st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)
-    if permutation.before.answer.kind == "text":
-        st.caption(SAME_ANSWER)
+    passes = {"Original order": permutation.before, "New order": permutation.after}
+    for place, (title, forward) in zip(widgets.side_by_side(1, 1), passes.items(), strict=True):
+        answer, guesses = forward.answer, forward.answer.guesses[:3]
+        best = ", ".join(f"{guess.label} {three(guess.score)}" for guess in guesses)
+        says = answer.text if answer.kind == "text" else best
+        place.text(f"{title}: {says or answer.note or widgets.ENDS_IN_VECTORS}")
 
 
 def order_code(
@@ -286,8 +278,8 @@ def _choose_length(trained: int) -> int:
 
 def _draw_curves(result: LengthExtrapolation, model: str, where: str) -> None:
     places = widgets.side_by_side(1, 1) if result.nats is not None else widgets.side_by_side(1)
-    titles = [f"{where}, effective keys per query", f"{model} · Loss on each next token"]
-    values = [(result.effective_keys, "keys", "e to the entropy of its weights")]
+    titles = [f"{where}: how many tokens each query reads", f"{model} · Loss on each next token"]
+    values = [(result.effective_keys, "tokens", "e to the entropy of its weights")]
     if result.nats is not None:
         values.append((result.nats, "nats", "−ln of the probability of the next token"))
     for place, title, (numbers, unit, formula) in zip(places, titles, values, strict=False):

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, learned_table, position_scheme
+from explorer.app import widget_state
 from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of
@@ -14,6 +15,8 @@ from explorer.catalog import ModelError, opened_model
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.figure_data import WINDOW
 from explorer.inference.position_passes import TRAINED_POSITIONS
+from explorer.text import TextError
+from explorer.text.token_labels import texts
 from explorer.text.visible_text import literal
 from explorer.views.input.scheme_figures import CURVE_HEIGHT, SchemeColumn, draw_position_surface
 from explorer.views.shared import widgets
@@ -61,6 +64,7 @@ UNPAIRED = (
 )
 OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
 ALONE = "No other scheme"
+WORDS = "Dimension: one of the numbers of a row. {}: how alike the rows of two positions are."
 DOT, COSINE = "Dot product", "Cosine similarity"
 WITH_TABLE = {"sinusoidal", "learned", "rotary"}
 
@@ -111,14 +115,17 @@ def draw_scheme(
         results = [result and result.by_cosine() for result in results]
     on_screen = tuple(result for result in results if result is not None)
     columns = [
-        SchemeColumn(name, *source, result, on_screen, head, key, source[0] is not context.opened)
+        SchemeColumn(
+            *(name, *source, result, on_screen, head, key, source[0] is not context.opened),
+            () if second else _tokens_of(context, name, source[1]),
+        )
         for name, source, result, key in zip(names, sources, results, ("", "other_"), strict=False)
     ]
     is_alone = len(columns) == 1
     has_figures = any(column.has_figures for column in columns)
     if has_figures and is_alone:
-        if scheme in ("sinusoidal", "learned"):
-            st.caption("Each row is the pattern that is added to the token at that position.")
+        if columns[0].has_table:
+            st.caption(WORDS.format((DOT, COSINE)[by_cosine]))
         _draw_alone(columns[0])
     elif has_figures:
         _draw_two(columns)
@@ -144,6 +151,17 @@ def draw_scheme(
         if column.has_figures
     ]
     return sum(scripts[1:], start=scripts[0])
+
+
+def _tokens_of(context: PageContext, scheme: str, stack: str) -> Sequence[str]:
+    """The tokens of the sentence, if the scheme is that of their positions."""
+    config, at = context.opened.config, context.choice
+    if scheme in TRAINED_POSITIONS and stack != config.stacks[0]:
+        return ()
+    try:
+        return texts(context.opened.tokenizer.encode(at.text, at.pair or None))
+    except TextError:
+        return ()
 
 
 def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[OpenModel, str] | None:
@@ -185,7 +203,8 @@ def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone
     if column.scheme is None:
         say(DO_NOT_WORK)
     elif column.name == "none" and alone:
-        st.caption("There is nothing to draw; choose “Permutation” to see what follows from it.")
+        label = "Put the tokens in another order"
+        st.button(label, on_click=widget_state.put, args=("lab", "Permutation"), type="primary")
 
 
 def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> str:

@@ -17,6 +17,7 @@ from explorer.charts.vega_lite import Spec
 from explorer.components.chart import Table, chart, plotly_chart
 from explorer.components.matrix import MatrixLabels, matrix
 from explorer.text.number_format import three
+from explorer.text.token_labels import VisibleText
 
 CURVE_HEIGHT = 260
 CLOCKS, CLOCKS_OF_HALF = 6, 3
@@ -31,7 +32,8 @@ class SchemeColumn:
     """One scheme on screen, of one stack of a model; None if the weights do not work with it.
 
     `on_screen` are all schemes on screen, and `key` is the prefix of the keys of the figures. Their
-    titles name the model if it is not the chosen one (`is_borrowed`).
+    titles name the model if it is not the chosen one (`is_borrowed`). The rows of the first
+    positions have the sentence's `tokens`.
     """
 
     name: str
@@ -42,6 +44,7 @@ class SchemeColumn:
     head: int
     key: str
     is_borrowed: bool
+    tokens: Sequence[str] = ()
 
     @property
     def drawn_scheme(self) -> PositionScheme:
@@ -75,12 +78,12 @@ class SchemeColumn:
             key=f"{self.key}positions_table",
             title=self._title(self.drawn_scheme.title),
             unit="value",
+            tokens=self.tokens,
             top=max(float(values.abs().max()) for values in tables) or None,
             neighbours=[
-                MatrixLabels(
-                    _places(len(values)), _places(values.shape[1]), "position", "dimension"
-                )
+                MatrixLabels(rows, _places(values.shape[1]), "position", "dimension")
                 for values in tables
+                for rows in [_places(len(values), self.tokens)]
             ],
         )
 
@@ -115,6 +118,7 @@ class SchemeColumn:
             key=f"{self.key}products",
             title=self._title(self.pairs_title),
             unit=own.unit,
+            tokens=self.tokens,
             top=max(float(scheme.products.abs().max()) for scheme in self.same_unit) or None,
         )
 
@@ -176,11 +180,14 @@ class SchemeColumn:
         chart(spec, key=f"{self.key}{key}", title=self._title(what), **size)
 
 
-def draw_positions(values: Tensor, row: str, across: str, *, unit: str, **how: Any) -> None:
+def draw_positions(
+    values: Tensor, row: str, across: str, *, unit: str, tokens: Sequence[str] = (), **how: Any
+) -> None:
     """Positions or queries down, dimensions, positions or keys across."""
     matrix(
         values,
-        *map(_places, values.shape),
+        _places(len(values), tokens),
+        _places(values.shape[1]),
         scale="sequential" if unit == "bucket" else "diverging",
         row_name=row,
         column_name=across,
@@ -190,8 +197,9 @@ def draw_positions(values: Tensor, row: str, across: str, *, unit: str, **how: A
     )
 
 
-def _places(count: int) -> list[str]:
-    return [str(place) for place in range(count)]
+def _places(count: int, tokens: Sequence[str] = ()) -> list[VisibleText]:
+    tokens = [*tokens, *[""] * count]
+    return [VisibleText(f"{tokens[place]} {place}".strip()) for place in range(count)]
 
 
 def _unit_name(unit: str) -> str:
