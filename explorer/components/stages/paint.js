@@ -8,9 +8,8 @@ import {
 const LABEL = 12, WIDEST = 84, HIGHEST_LABEL = 60, WITH_NUMBER = 34, GAP = 14;
 // Of both lines: their titles and legends, and what is between them; the share of the line above.
 const AROUND = 96, ABOVE = 0.64;
-// Presented, the line above is as wide as the window, at most as high as this share of it; what has
-// no room below it is further down the page.
-const PRESENTED = 0.66;
+// Presented, the line above has the whole height, at least this many pixels; the other is further down.
+const LINE = 48, PRESENTED = 220;
 // The largest cells above and below; on a phone the smallest above and the least width of a
 // dimension: where it has less, the panels scroll sideways.
 const LARGEST = [56, 24], SMALLEST = 14, DIMENSION = 3, PHONE = 560;
@@ -22,14 +21,14 @@ export function arrange(state) {
   const {panels, stage, root} = state, first = panels[0], [n, m] = first.size;
   const presents = document.documentElement.matches(".presenting");
   fit(root.querySelector(".equation"), root.clientWidth);
-  const all = presents ? Math.max(heightOf(state), innerHeight) : heightOf(state);
+  const all = presents ? Math.max(heightOf(state) - LINE, PRESENTED) : heightOf(state);
   state.band = 14 + Math.min(HIGHEST_LABEL, all / 5, widestOf(state, first, state.data.columns));
   const wide = Math.max(stage.clientWidth, leastOf(state, 0), leastOf(state, 1));
   const room = (wide - margin(state, first) - 3 * GAP) / 4 - 3;
   const line = stage.querySelector(".line0"), high = all - AROUND;
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
   stage.querySelector(".line1").style.width = `${wide}px`;
-  state.size = even(Math.min(room / m, ((presents ? PRESENTED * all : ABOVE * high) - state.band) / n, LARGEST[0]));
+  state.size = even(Math.min(room / m, ((presents ? all : ABOVE * high) - state.band) / n, LARGEST[0]));
   const above = Math.ceil(state.band + n * state.size + 4);
   let below = 0;
   for (const panel of panels) {
