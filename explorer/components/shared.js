@@ -128,8 +128,15 @@ export function tellLine(root, {title, hint}, said, isPinned = false) {
   line.classList.toggle("idle", !said);
   say(line, ...(said ?? [title, {}]));
   root.querySelector(".hint").textContent = said ? "" : hint;
-  if (isPinned) line.append(element("span", "where", `  pinned${forPointer(", Esc unpins")}`));
+  if (isPinned) line.append(pinned("  "));
   return line;
+}
+
+// Esc goes to what has the focus: it is named where it would unpin.
+export function pinned(lead) {
+  const words = element("span", "where", `${lead}pinned`);
+  words.append(element("span", "unpins", forPointer(", Esc unpins")));
+  return words;
 }
 
 // Nobody points with a finger, and a phone has no Esc.

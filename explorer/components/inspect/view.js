@@ -3,7 +3,7 @@
 
 import {framed} from "../framing.js";
 import {
-  ABSENT, bit, css, element, forPointer, INFINITE, joined, later, needs, news, plain, publish, ramp, same,
+  ABSENT, bit, css, element, INFINITE, joined, later, needs, news, pinned, plain, publish, ramp, same,
   sent, singlesOf, taken, tellLine, tellPage, unknown, valueOf,
 } from "../shared.js";
 
@@ -197,7 +197,7 @@ function paint(state) {
   const tops = [above, below].filter(half => half?.most).map(half =>
     `${half.looks ? "upper" : "lower"} half up to ${sent(state, half.most)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
-  if (!state.hovered) line.append(element("span", "where", ` · pinned${forPointer(", Esc unpins")}`));
+  if (!state.hovered) line.append(pinned(" · "));
   describe(state, state.halves[0], above);
   describe(state, state.halves[1], below);
 }

@@ -52,7 +52,7 @@ const coloursOf = ({data, ink}) => data.scale === "diverging" ? ink.diverging : 
 // One pixel a cell; where the screen has fewer pixels than cells, the strongest of them.
 function cells(state) {
   const {data, place, ink} = state, {n, m} = place, colours = coloursOf(state);
-  const across = place.cell * place.scale < 1 ? Math.max(1, Math.floor(place.width * place.scale)) : m;
+  const across = place.wide * place.scale < 1 ? Math.max(1, Math.floor(place.width * place.scale)) : m;
   const down = place.cell * place.scale < 1 ? Math.max(1, Math.floor(place.height * place.scale)) : n;
   const image = new ImageData(across, down), pixels = image.data;
   const off = mixed(ink.background, ink.text, 0.07), grey = unknown(ink);
@@ -84,7 +84,7 @@ function cells(state) {
 
 // Hatch the cells that may not be looked at, run by run along each row.
 function hatched(state, pen) {
-  const {place} = state, {n, m, cell} = place;
+  const {place} = state, {n, m, cell, wide} = place;
   let runs = 0;
   pen.beginPath();
   for (let row = 0; row < n; row++) {
@@ -92,7 +92,7 @@ function hatched(state, pen) {
       const from = column;
       while (column < m && isHatched(state, row * m + column)) column++;
       if (column === from) continue;
-      pen.rect(place.left + from * cell, place.band + row * cell, (column - from) * cell, cell);
+      pen.rect(place.left + from * wide, place.band + row * cell, (column - from) * wide, cell);
       if (++runs > 20000) return;
     }
   }
@@ -102,7 +102,7 @@ function hatched(state, pen) {
 }
 
 export function paint(state) {
-  const {data, ink, stage, place, picture} = state, {left, band, cell, n, m, width, height} = place;
+  const {data, ink, stage, place, picture} = state, {left, band, cell, wide, n, m, width, height} = place;
   const [pen] = sized(picture, stage.clientWidth, stage.clientHeight);
   const empty = !data.rows.length || !data.columns.length;
   pen.imageSmoothingEnabled = false;
@@ -112,7 +112,7 @@ export function paint(state) {
   if (cell >= 8) {
     pen.beginPath();
     for (let i = 1; i < n; i++) pen.rect(left, band + i * cell - 0.5, width, 1);
-    for (let i = 1; i < m; i++) pen.rect(left + i * cell - 0.5, band, 1, height);
+    for (let i = 1; i < m; i++) pen.rect(left + i * wide - 0.5, band, 1, height);
     pen.fillStyle = css(ink.background, cell >= 14 ? 0.85 : 0.5);
     pen.fill();
     pen.fillStyle = css(ink.text, 0.05);
@@ -125,7 +125,7 @@ export function paint(state) {
   for (let row = 0; row < n; row += place.every[0]) rowLabel(state, pen, row, false);
   for (let column = 0; column < m; column += place.every[1]) columnLabel(state, pen, column, false);
   for (const [a, b] of data.groups[0]) bracket(pen, ink, left - 4, band + a * cell, (b + 1 - a) * cell, 2);
-  for (const [a, b] of data.groups[1]) bracket(pen, ink, left + a * cell, band - 4, (b + 1 - a) * cell, 2, true);
+  for (const [a, b] of data.groups[1]) bracket(pen, ink, left + a * wide, band - 4, (b + 1 - a) * wide, 2, true);
 
   pen.font = `${SMALL}px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
@@ -135,13 +135,13 @@ export function paint(state) {
 }
 
 // Another picture, laid over this one as frames: the pattern that is expected.
-function ghost({data, ink, place: {left, band, cell, n, m}}, pen) {
+function ghost({data, ink, place: {left, band, cell, wide, n, m}}, pen) {
   if (!data.planes.ghost) return;
   const inset = cell < 10 ? 0.5 : 2;
   pen.beginPath();
   for (let i = 0; i < n * m; i++) {
     if (!bit(data.planes.ghost, i)) continue;
-    pen.rect(left + i % m * cell + inset, band + Math.floor(i / m) * cell + inset, cell - 2 * inset, cell - 2 * inset);
+    pen.rect(left + i % m * wide + inset, band + Math.floor(i / m) * cell + inset, wide - 2 * inset, cell - 2 * inset);
   }
   pen.strokeStyle = css(ink.accent);
   pen.lineWidth = cell < 10 ? 1 : 2.5;
@@ -155,9 +155,9 @@ const firstDigit = value => Math.abs(value) < 0.1 ? value.toExponential(0) : val
 // Where the numbers were sent exactly, one that these decimals would make 0 has its first digit,
 // and a share that they would make all of 1 one decimal more, as far as the cell has the room.
 function numbers(state, pen) {
-  const {data, ink, place, codes, exact, singles} = state, {left, band, cell, n, m} = place;
+  const {data, ink, place, codes, exact, singles} = state, {left, band, cell, wide, n, m} = place;
   const values = singles ?? Array.from(codes, code => valueOf(code, data));
-  if (data.scale === "mask" || cell < 30 || n * m > 2500) return;
+  if (data.scale === "mask" || Math.min(wide, 1.5 * cell) < 30 || n * m > 2500) return;
   pen.font = `${SMALL}px ${ink.mono}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
@@ -167,10 +167,10 @@ function numbers(state, pen) {
     if (value === 0) return "0";
     const plain = value.toFixed(places), nearly = data.top === 1 && value < 1 && plain === "1.00";
     const more = lost(value, places) ? firstDigit(value) : nearly ? value.toFixed(places + 1) : plain;
-    const fits = exact && pen.measureText(more).width <= cell - 4;
+    const fits = exact && pen.measureText(more).width <= wide - 4;
     return (fits ? more : plain).replaceAll("-", "−");
   });
-  const fit = () => shown.every(text => pen.measureText(text).width <= cell - 4);
+  const fit = () => shown.every(text => pen.measureText(text).width <= wide - 4);
   if (!fit()) shown = shown.map(text => text.replace(/^(−?)0\./, "$1."));
   if (!fit()) return;
   const colours = coloursOf(state);
@@ -179,7 +179,7 @@ function numbers(state, pen) {
     const colour = colours[level(state, i)];
     const quiet = lost(values[i], places);
     pen.fillStyle = quiet ? css(ink.muted, 0.6) : over(colour);
-    pen.fillText(text, left + (i % m + 0.5) * cell, band + (Math.floor(i / m) + 0.5) * cell + 0.5);
+    pen.fillText(text, left + (i % m + 0.5) * wide, band + (Math.floor(i / m) + 0.5) * cell + 0.5);
   });
 }
 
@@ -204,7 +204,7 @@ function columnLabel(state, pen, column, strong) {
   const {place, data} = state;
   labelInk(state, pen, 1, column, strong);
   pen.save();
-  pen.translate(place.left + (column + 0.5) * place.cell, place.band - (place.angle ? 9 : 7));
+  pen.translate(place.left + (column + 0.5) * place.wide, place.band - (place.angle ? 9 : 7));
   pen.rotate(place.angle);
   pen.textAlign = place.angle ? "left" : "center";
   pen.textBaseline = place.angle ? "middle" : "alphabetic";
@@ -236,16 +236,16 @@ export function overlay(state) {
   pen.drawImage(picture, 0, 0, stage.clientWidth, stage.clientHeight);
   const cell = state.shown(), {left, band, width, height} = place;
   if (cell) {
-    const x = left + cell.column * place.cell, y = band + cell.row * place.cell;
-    const thick = Math.max(place.cell, 2);
+    const x = left + cell.column * place.wide, y = band + cell.row * place.cell;
+    const [thick, broad] = [place.cell, place.wide].map(size => Math.max(size, 2));
     pen.strokeStyle = css(ink.text, 0.55);
     pen.lineWidth = 1;
     if (cell.row >= 0) pen.strokeRect(left - 0.5, y - 0.5, width + 1, thick + 1);
-    if (cell.column >= 0) pen.strokeRect(x - 0.5, band - 0.5, thick + 1, height + 1);
+    if (cell.column >= 0) pen.strokeRect(x - 0.5, band - 0.5, broad + 1, height + 1);
     if (cell.row >= 0 && cell.column >= 0) {
       pen.strokeStyle = css(ink.text);
       pen.lineWidth = 2;
-      pen.strokeRect(x - 1, y - 1, thick + 2, thick + 2);
+      pen.strokeRect(x - 1, y - 1, broad + 2, thick + 2);
     }
     if (cell.row >= 0) rowLabel(state, pen, cell.row, true);
     if (cell.column >= 0) columnLabel(state, pen, cell.column, true);

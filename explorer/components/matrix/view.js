@@ -6,7 +6,8 @@ import {
   plain, publish, putInWords, redraw, same, singlesOf, taken, tellLine, tellPage, three, valueOf,
 } from "../shared.js";
 
-export const LABEL = 13, SMALL = 12, LARGEST_CELL = 96;
+// Presented, a cell may be so many times as wide as it is high.
+export const LABEL = 13, SMALL = 12, LARGEST_CELL = 96, WIDER = 1.6;
 
 function make(state) {
   const {canvas} = state;
@@ -97,7 +98,8 @@ function layout(state) {
     const placed = all.map(each => placedIn(state, each, most, band));
     const least = Math.min(...placed.map(each => each.cell));
     const highest = Math.max(...placed.map(each => each.band));
-    if (all.length === 1 || least === most && highest === band) return finished(placed[0]);
+    const wide = Math.min(...placed.map(each => each.wide));
+    if (all.length === 1 || least === most && highest === band) return finished({...placed[0], wide});
     [most, band] = [least, highest];  // labels that no longer fit turn, and need other room
   }
 }
@@ -124,23 +126,26 @@ function placedIn(state, {n, m, longest, apart, last, named}, largest, highest) 
   const width = state.stage.clientWidth, height = heightOf(state);
   const scale = Math.max(1, window.devicePixelRatio || 1);
   const left = Math.ceil(Math.max(named, Math.min(longest[0], 150, width * 0.28))) + 14;
-  const size = ({band, right}) => Math.min((width - left - right) / m, (height - band - 2) / n, largest);
+  const room = ({right}) => (width - left - right) / m;
+  const size = way => Math.min(room(way), (height - way.band - 2) / n, largest);
+  const across = way => Math.min(room(way), WIDER * size(way));
+  const presents = document.documentElement.matches(".presenting");
   const turned = Math.min(longest[1], 112), slant = turned * Math.SQRT1_2 + 18;
   const flat = {angle: 0, band: Math.max(40, highest), right: Math.max(2, last / 2 - 8)};
   const slanted = {angle: -Math.PI / 4, band: Math.max(40, highest, slant), right: Math.max(2, slant - 10)};
   const standing = {angle: -Math.PI / 2, band: Math.max(40, highest, turned + 14), right: 2};
   // Column labels lie flat where they fit, then slant, then stand.
-  const way = apart <= size(flat) - 7 ? flat : size(slanted) >= Math.max(17, 0.9 * size(standing)) ? slanted : standing;
-  let cell = size(way);
-  if (cell * scale >= 3) cell = Math.floor(cell * scale + 1e-6) / scale;
-  return {left, ...way, cell: Math.max(cell, 1e-3), n, m, scale, turned};
+  const way = apart <= (presents ? across : size)(flat) - 7 ? flat : size(slanted) >= Math.max(17, 0.9 * size(standing)) ? slanted : standing;
+  const whole = size => Math.max(size * scale >= 3 ? Math.floor(size * scale + 1e-6) / scale : size, 1e-3);
+  const cell = whole(size(way)), wide = presents ? whole(across(way)) : cell;
+  return {left, ...way, cell, wide, n, m, scale, turned};
 }
 
 function finished(place) {
-  const {cell, n, m, angle, band} = place, need = angle > -1 && angle < 0 ? 17 : 13;
+  const {cell, wide, n, m, angle, band} = place, need = angle > -1 && angle < 0 ? 17 : 13;
   return {
-    ...place, band: Math.ceil(band), width: cell * m, height: cell * n, font: cell >= 16 ? LABEL : SMALL,
-    every: [Math.max(1, Math.ceil(13 / cell)), Math.max(1, Math.ceil(need / cell))],
+    ...place, band: Math.ceil(band), width: wide * m, height: cell * n, font: cell >= 16 ? LABEL : SMALL,
+    every: [Math.max(1, Math.ceil(13 / cell)), Math.max(1, Math.ceil(need / wide))],
   };
 }
 
@@ -148,7 +153,7 @@ function hit(state, event) {
   const box = state.canvas.getBoundingClientRect(), at = state.place;
   if (!at) return null;
   const x = event.clientX - box.left - at.left, y = event.clientY - box.top - at.band;
-  const cell = {row: Math.floor(y / at.cell), column: Math.floor(x / at.cell)};
+  const cell = {row: Math.floor(y / at.cell), column: Math.floor(x / at.wide)};
   if (cell.row >= at.n || cell.column >= at.m || (y < 0 && x < 0)) return null;
   if (y < 0) return y > -at.band ? {row: -1, column: cell.column} : null;
   if (x < 0) return {row: cell.row, column: -1};
@@ -157,10 +162,10 @@ function hit(state, event) {
 
 // Where a pixel stands for several cells, it shows and names the strongest.
 function strongest({codes, data, place}, cell) {
-  const reach = Math.ceil(1 / place.cell / place.scale);
+  const [down, across] = [place.cell, place.wide].map(size => Math.ceil(1 / size / place.scale));
   let best = cell, most = -1;
-  for (let row = cell.row; row < Math.min(place.n, cell.row + reach); row++) {
-    for (let column = cell.column; column < Math.min(place.m, cell.column + reach); column++) {
+  for (let row = cell.row; row < Math.min(place.n, cell.row + down); row++) {
+    for (let column = cell.column; column < Math.min(place.m, cell.column + across); column++) {
       const value = Math.abs(valueOf(codes[row * place.m + column], data));
       if (value > most) [best, most] = [{row, column}, value];
     }
@@ -267,7 +272,7 @@ function show(state) {
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
   state.root.style.setProperty("--figure", `${edge}px`);
   needs(state, state.place.band + state.place.height + 8);
-  state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell].join(" ");
+  state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell, state.place.wide].join(" ");
   if (data.of) state.root.dataset.head = data.at.join();
   legend(state);
   paint(state);

@@ -13,11 +13,11 @@ const TAKES_ARROWS = "[role=slider], [role=radio], [role=tab], [role=option], [r
 const TAKES_SPACE = "button:not([data-lesson-step='1']), a, summary, [role=button], [role=radio], [role=checkbox], [role=switch]";
 const STEPS = {" ": 1, PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1};
 const SMALLEST = 12, READABLE = 18.1;  // px: our smallest type, and what the last row can read, as whole pixels round
-const ROOM = [1280, 720];  // what is readable is so on this screen, and as large on a larger one
+const ROOM = [1280, 720];  // what is readable is so on this screen, and as large a share of any other
 
 function size() {
   const [width, height] = [innerWidth, innerHeight].map(x => x * enlargedBy);
-  return READABLE / SMALLEST * Math.max(1, Math.min(width / ROOM[0], height / ROOM[1]));
+  return Math.max(1, READABLE / SMALLEST * Math.min(width / ROOM[0], height / ROOM[1]));
 }
 
 // The address says whether it presents, whoever writes it.

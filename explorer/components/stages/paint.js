@@ -8,6 +8,8 @@ import {
 const LABEL = 12, WIDEST = 84, HIGHEST_LABEL = 60, WITH_NUMBER = 34, GAP = 14;
 // Of both lines: their titles and legends, and what is between them; the share of the line above.
 const AROUND = 96, ABOVE = 0.64;
+// Presented, the line above has the whole height, at least this many pixels; the other is further down.
+const LINE = 48, PRESENTED = 220;
 // The largest cells above and below; on a phone the smallest above and the least width of a
 // dimension: where it has less, the panels scroll sideways.
 const LARGEST = [56, 24], SMALLEST = 14, DIMENSION = 3, PHONE = 560;
@@ -17,14 +19,16 @@ const LETTERS = 26, LEAST_LETTERS = 14;
 // The matrices above have cells of one size, their rows in line; what is below takes the rest.
 export function arrange(state) {
   const {panels, stage, root} = state, first = panels[0], [n, m] = first.size;
+  const presents = document.documentElement.matches(".presenting");
   fit(root.querySelector(".equation"), root.clientWidth);
-  state.band = 14 + Math.min(HIGHEST_LABEL, heightOf(state) / 5, widestOf(state, first, state.data.columns));
+  const all = presents ? Math.max(heightOf(state) - LINE, PRESENTED) : heightOf(state);
+  state.band = 14 + Math.min(HIGHEST_LABEL, all / 5, widestOf(state, first, state.data.columns));
   const wide = Math.max(stage.clientWidth, leastOf(state, 0), leastOf(state, 1));
   const room = (wide - margin(state, first) - 3 * GAP) / 4 - 3;
-  const line = stage.querySelector(".line0"), high = heightOf(state) - AROUND;
+  const line = stage.querySelector(".line0"), high = all - AROUND;
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
   stage.querySelector(".line1").style.width = `${wide}px`;
-  state.size = even(Math.min(room / m, (ABOVE * high - state.band) / n, LARGEST[0]));
+  state.size = even(Math.min(room / m, ((presents ? all : ABOVE * high) - state.band) / n, LARGEST[0]));
   const above = Math.ceil(state.band + n * state.size + 4);
   let below = 0;
   for (const panel of panels) {
@@ -34,11 +38,14 @@ export function arrange(state) {
     }
     const [rows, columns] = panel.size, wide = (panel.frame.clientWidth - margin(state, panel) - 2) / columns;
     const cell = panel.kind === "pair" ? Math.min(wide, LARGEST[1]) : LARGEST[1];
-    const needed = Math.min(band(state, panel) + rows * cell + 4, high - above);
+    const needed = Math.min(band(state, panel) + rows * cell + 4, presents ? all : high - above);
     panel.frame.style.height = `${needed}px`;
     below = Math.max(below, needed);
   }
   needs(state, above + below + AROUND);
+  const height = presents ? `${root.clientHeight - stage.clientHeight + above + below + AROUND}px` : "";
+  root.style.height = height;
+  if (presents) root.style.setProperty("--need", height);
 }
 
 // What the panels of a line need at their smallest; a wide window shows all of them.

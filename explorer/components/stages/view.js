@@ -199,7 +199,8 @@ function tell(state) {
     panel.box.classList.toggle("on", panel.of === meant);
     panel.box.classList.toggle("aside", Boolean(steps) && panel.of !== meant);
   }
-  root.querySelector(".about").textContent = meant ? about(state, meant) : data.about + forPointer(data.tip);
+  root.querySelector(".about").replaceChildren(
+    ...(meant ? [about(state, meant)] : [data.about, element("span", "tip", forPointer(data.tip))]));
 }
 
 // ---- running ------------------------------------------------------------------------
