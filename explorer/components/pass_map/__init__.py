@@ -56,6 +56,7 @@ MAP_HTML = """
     <span class="key stream">residual stream</span>
     <span class="key attention">attention</span>
     <span class="key mlp">feed-forward</span>
+    <span class="tap">Tap a word, a line or a layer's number.</span>
     <span class="notes"></span>
   </div>
   <div class="spoken" role="status" aria-live="polite"></div>

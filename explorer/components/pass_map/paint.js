@@ -3,7 +3,7 @@
 import {drawInside} from "./block.js";
 import {wroteIn} from "./flow.js";
 import {sameEdge} from "./view.js";
-import {CHIP, slanted, SLANTED, tokenLabel} from "../columns.js";
+import {CHIP, LEAN, slanted, SLANTED, tokenLabel} from "../columns.js";
 import {css, fitted, isolated, rgb, sized} from "../shared.js";
 
 export const GUTTER = 38, NARROWEST = 17, FITS = 11, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
@@ -62,6 +62,12 @@ const placed = state => {
   }));
   return {column, floor, ceiling, stacks};
 };
+
+// How far to the left of its column's foot a slanted label is at this height.
+export function leaning({place}, y) {
+  if (place.slantedBelow && y > place.floor + 2) return (y - place.floor - 10) / Math.tan(LEAN);
+  return place.slantedAbove && y < place.ceiling ? (y - place.ceiling + 11) / Math.tan(LEAN) : 0;
+}
 
 export const xOf = ({place}, stack, token) => place.stacks[stack.at].left + (token + 0.5) * place.column;
 // Above the layer that is opened everything makes room for its inside.

@@ -2,7 +2,7 @@
 
 import {closeInside, makeInside, openReached, readInside} from "./block.js";
 import {backwards, carrying, flowOf, forwards, wroteIn} from "./flow.js";
-import {colours, deepest, GUTTER, layout, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
+import {colours, deepest, GUTTER, layout, leaning, paint, paintGround, pointsOf, xOf, yOf} from "./paint.js";
 import {fades} from "../fading.js";
 import {
   choiceOf, css, element, later, MOST, news, plain, publish, putInWords, say, taken, tellPage, three,
@@ -123,12 +123,14 @@ export const kind = found => found && [found.token, found.at, found.node, found.
 
 export function hold(state, found) {
   if (!found) return;
+  const {node} = found;
+  if (node && node.stack < state.flow.stacks.length - 1) found = {token: node};  // it has no answer
   if (found.at !== undefined) {
     state.heldAt = found.at;
     state.heldFrom = null;
   } else if (found.token) {
-    const same = JSON.stringify(found.token) === JSON.stringify(state.heldFrom);
-    state.heldFrom = same ? null : found.token;
+    const {stack, token} = found.token, before = state.heldFrom;
+    state.heldFrom = before?.stack === stack && before.token === token ? null : {stack, token};
   } else if (found.edge) {
     const same = sameEdge(found.edge, state.picked);
     state.picked = same ? null : {...found.edge, head: found.edge.part.head[found.edge.e]};
@@ -191,7 +193,7 @@ function hit(state, event) {
   const {place, flow, stage, data} = state;
   if (!place) return null;
   const box = stage.getBoundingClientRect();
-  const x = event.clientX - box.left + stage.scrollLeft, y = event.clientY - box.top;
+  const y = event.clientY - box.top, x = event.clientX - box.left + stage.scrollLeft + leaning(state, y);
   const stack = flow.stacks.find(each => {
     const {left} = place.stacks[each.at];
     return x >= left - (each.at ? 8 : GUTTER) && x < left + each.count * place.column;
