@@ -72,7 +72,7 @@ def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
     with row:
         metric, order, count = _choose(metrics.by_title)
         meaning, _, more = metric.meaning.partition(". ")
-        st.caption(f"{meaning.removesuffix('.')}.", width="stretch")
+        st.caption(f"{meaning.removesuffix('.')}.", width=360)
     values = metrics.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
     named = f"{metric.title}, {order.lower()}"

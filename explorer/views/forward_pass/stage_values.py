@@ -75,7 +75,7 @@ def draw_forward_pass(context: PageContext) -> None:
             at=at.place,
             on_move=lambda place: pass_position.choose_stage(context, at, place),
             title=f"{context.called} · Norm of the residual stream at {tokens}",
-            note="Bars: length of the token's vector (norm of the residual stream)",
+            note="Bars: length (norm) of the token's vector",
         )
     with right.container(gap="xxsmall"):
         _draw_stage(context.opened, values, at)
@@ -128,9 +128,9 @@ def _stream_norm(forward: ForwardPass, last: Stage, token: int) -> float:
 
 def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None:
     stage, kind, here = at.stage, KINDS[at.stage.kind], ""
-    in_words = st.empty()
     formulas = st.container(horizontal=True, gap="small", key="stage_formulas")
     with formulas:
+        in_words = st.container(width="content")
         st.latex(rf"\textstyle {kind.formula(stage, values.config)}", width="content")
     if stage.kind == "tokens":
         draw_tokenization(values, stage, at.row)
