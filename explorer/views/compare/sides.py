@@ -24,6 +24,7 @@ from explorer.inference.readable_text import why_unreadable
 from explorer.inference.results_cache import cached
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
+from explorer.views.interventions.intervention_effects import draw_example
 from explorer.views.shared.edit_history import describe_edit, draw_answers, draw_history
 from explorer.views.shared.map_pair import MapSide
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
@@ -165,8 +166,9 @@ def _with_interventions(context: PageContext, first: MapSide, row: DeltaGenerato
         with st.popover("Undo or remove"):
             history, edited = draw_history(context)
         draw_page_link("interventions")
+        draw_example(context, history)
     if not history.edits:
-        st.text("There are no interventions yet, so both sides are the same pass.")
+        st.text("There are no interventions yet, so both sides are the same pass: try the example.")
     if first.forward.output_tokens:
         draw_answers(context.opened, EditedPass(first.forward), edited)
     about = {}
