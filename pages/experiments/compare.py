@@ -20,7 +20,7 @@ widgets.opening(
     "Compare",
     "Two maps on one colour scale, and a third: blue where the second has more, red where less.",
 )
-first, second = choose_sides(context)
+context, first, second = choose_sides(context)
 aligned = draw_compared_maps(first, second)
 draw_outputs(first, second)
 draw_changed_weights(context, first, second)
