@@ -119,9 +119,9 @@ METRICS = {
         HeadMetric(
             "spread",
             "Normalized entropy",
-            "The entropy of a row over the logarithm of the number of its visible keys: 1 is "
-            "uniform attention, 0 is all weight on one key. Rows with a single visible key are "
-            "left out.",
+            "How evenly a row spreads its weight: 1 over all visible keys, 0 on a single one. It "
+            "is the entropy over the logarithm of the number of visible keys. Rows with a single "
+            "visible key are left out.",
             lambda rows: rows.entropy / rows.visible_keys.log(),
             fewest=2,
             unit="of the maximum",
@@ -129,7 +129,7 @@ METRICS = {
         HeadMetric(
             "entropy",
             "Entropy",
-            "−Σ w ln w of a row: 0 is all weight on one key.",
+            "How evenly a row spreads its weight, −Σ w ln w: 0 is all weight on one key.",
             lambda rows: rows.entropy,
             unit="nats",
             top=None,
@@ -195,14 +195,14 @@ METRICS = {
         HeadMetric(
             "diagonal",
             "Diagonal score",
-            "The weight on the key at the query's own position (1: all of it). Special tokens "
-            "are not counted, and rows whose key is masked are left out.",
+            "The weight on the key at the query's own position: on the diagonal of the map. "
+            "Special tokens are not counted, and rows whose key is masked are left out.",
             cells=lambda rows, columns: aligned_cells(rows, columns),
         ),
         HeadMetric(
             "anti_diagonal",
             "Anti-diagonal score",
-            "The weight on the key at the query's position counted from the end (1: all of it). "
+            "The weight on the key at the query's position counted from the end, not the start. "
             "Special tokens are not counted, and rows whose key is masked are left out.",
             cells=lambda rows, columns: aligned_cells(rows, columns, backwards=True),
         ),

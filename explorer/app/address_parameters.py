@@ -268,6 +268,9 @@ _on(
     option("shown_pass", "Pass", "before or after the interventions", "after, on Logit lens both"),
 )
 _on("logit_lens", option("logit_of", "Parts of the logit of", "one of the likeliest options"))
+OF_TEMPERATURE = "0 always takes the likeliest token; the higher, the more often an unlikely one."
+OF_TOP_P = "Keep the likeliest tokens that have this probability together."
+OF_ALPHA = "At 0 short texts win: every token lowers the sum. The higher, the longer."
 _on(
     "generation",
     option("way", "Way", "a way of generating"),
@@ -277,14 +280,14 @@ _on(
         "chat_answer", "Add generation prompt", "whether the prompt begins an answer", usual=True
     ),
     number("length", "New tokens", 1, MAX_GENERATED, 12),
-    number("temperature", "Temperature", 0.0, 3.0, 1.0, step=0.05),
+    number("temperature", "Temperature", 0.0, 3.0, 1.0, step=0.05, help=OF_TEMPERATURE),
     number("top_k", "Top-k (0: off)", 0, 1_000, 0, help="Keep the k likeliest tokens."),
-    number("top_p", "Top-p", 0.01, 1.0, 1.0, step=0.01),
-    number("seed", "Seed", 0, 9_999, 0),
+    number("top_p", "Top-p", 0.01, 1.0, 1.0, step=0.01, help=OF_TOP_P),
+    number("seed", "Seed", 0, 9_999, 0, help="The same seed samples the same tokens again."),
     state("branches", "tokens generated so far, and where they branch"),
     place("written", "Token", "how many tokens of the branch are shown", "all"),
-    number("beams", "Beams", 1, 8, 4),
-    number("alpha", "Length penalty α", 0.0, 2.0, 0.6, step=0.1),
+    number("beams", "Beams", 1, 8, 4, help="So many beginnings are kept at every step."),
+    number("alpha", "Length penalty α", 0.0, 2.0, 0.6, step=0.1, help=OF_ALPHA),
     place("given", "Tokens given", "from 1 to the last token but one", "half of the text"),
     text("target", "Target", "the reference answer", "the task's own", most=400),
 )

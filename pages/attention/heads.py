@@ -31,20 +31,19 @@ SIDES = {
         head_finder.draw_finder,
         (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
     ),
+    "Attribution": ViewSpec(
+        "Which tokens an answer depends on, by five methods: the stronger a cell, the more.",
+        token_attribution_view.draw_attribution,
+        (
+            token_attribution.gradient_times_input,
+            token_attribution.integrated_gradients,
+            token_attribution.deletion_curves,
+        ),
+    ),
     "Similarity": ViewSpec(
-        "How alike two heads read your sentence: the darker the cell, the more alike.",
+        "How alike two heads read your sentence: the stronger a cell, the more alike.",
         head_finder.draw_similarity,
         (head_similarity.js_divergence,),
-    ),
-    "Programs": ViewSpec(
-        "Which short rule, such as “read the previous token”, predicts where each head looks.",
-        programs_view.draw_programs,
-        (head_programs.loss_with, token_programs.program_map),
-    ),
-    "Sinks": ViewSpec(
-        "How much attention each layer gives to one token that every query can read.",
-        sinks_view.draw_sinks,
-        (attention_sinks.sinks_by_layer, attention_sinks.sink_experiment),
     ),
     "Map of heads": ViewSpec(
         "Each dot is a head: heads that behave alike lie close together.",
@@ -52,9 +51,14 @@ SIDES = {
         (head_metrics.metrics_of_heads,),
     ),
     "Distribution": ViewSpec(
-        "How many of a head's weights are large and how many are nearly 0.",
+        "A head's weights, sorted, in ten equal groups: a bar is a group's share of all weight.",
         weight_distribution_view.draw_distribution,
         (weight_distribution.weight_deciles,),
+    ),
+    "Sinks": ViewSpec(
+        "A cell is a head: the share of its attention on the first token, needed or not (a sink).",
+        sinks_view.draw_sinks,
+        (attention_sinks.sinks_by_layer, attention_sinks.sink_experiment),
     ),
     "Rollout": ViewSpec(
         "Attention followed through all layers: how much each token takes from each input token.",
@@ -66,18 +70,14 @@ SIDES = {
         rollout_and_flow.draw_flow,
         (rollout.half_residual, rollout.flow_to),
     ),
-    "Attribution": ViewSpec(
-        "Which tokens of your sentence the prediction depends on.",
-        token_attribution_view.draw_attribution,
-        (
-            token_attribution.gradient_times_input,
-            token_attribution.integrated_gradients,
-            token_attribution.deletion_curves,
-        ),
+    "Programs": ViewSpec(
+        "Which short rule, such as “read the previous token”, predicts where each head looks.",
+        programs_view.draw_programs,
+        (head_programs.loss_with, token_programs.program_map),
     ),
 }
 ACROSS = "in cross-attention the keys are another text's"
-ONE_STACK = "rollout and flow follow the residual stream of one stack"
+ONE_STACK = "rollout and flow follow one stack"
 ONLY = {
     "Programs": (1, "programs describe the stack that reads your text"),
     "Sinks": (2, ACROSS),

@@ -18,9 +18,9 @@ from explorer.views.shared import export_panel, widgets
 context = page_context()
 widgets.opening(
     "Compare",
-    "Two attention maps on one colour scale, and what the second has more or less than the first.",
+    "Two maps on one colour scale, and a third: blue where the second has more, red where less.",
 )
-first, second = choose_sides(context)
+context, first, second = choose_sides(context)
 aligned = draw_compared_maps(first, second)
 draw_outputs(first, second)
 draw_changed_weights(context, first, second)

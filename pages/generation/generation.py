@@ -5,9 +5,9 @@ import streamlit as st
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.choosing import switch_page
 from explorer.app.context import PageContext, page_context
-from explorer.app.controls import one_of
+from explorer.app.controls import one_of, option_of
 from explorer.app.messages import say
-from explorer.app.session import session
+from explorer.app.session import redraw, session
 from explorer.app.throttle import turn
 from explorer.catalog.opened_model import OpenModel
 from explorer.components.fragment import fragment
@@ -17,20 +17,30 @@ from explorer.views.generation.teacher_forcing_view import draw_teacher_forcing
 from explorer.views.generation.token_by_token import draw_token_by_token
 from explorer.views.generation.token_trees import draw_beam_search
 from explorer.views.shared import pass_position, widgets
+from explorer.views.shared.widgets import ViewSpec
 from models.beam_search import beam_search
 from models.generation import generate
 from models.sampling import choose_from, keep_top_k, keep_top_p
 
 WAYS = {
-    "Token by token": draw_token_by_token,
-    "Beam search": draw_beam_search,
-    "Teacher forcing": draw_teacher_forcing,
+    "Token by token": ViewSpec(
+        "The model writes one token after another; the table says how likely each next one is.",
+        draw_token_by_token,
+        (choose_from, keep_top_k, keep_top_p, generate),
+    ),
+    "Beam search": ViewSpec(
+        "The best few beginnings are kept at every step; a score closer to 0 is likelier.",
+        draw_beam_search,
+        (beam_search,),
+    ),
+    "Teacher forcing": ViewSpec(
+        "As in training: each token is predicted after the right ones, not after the model's own.",
+        draw_teacher_forcing,
+        (generate,),
+    ),
 }
-
-widgets.opening(
-    "Generation",
-    "The model continues your sentence: token by token, by beam search, or fed the right answer.",
-)
+opened_with = option_of("way", list(WAYS))
+widgets.opening_of_view("Generation", "way", WAYS)
 
 
 def require_generation(opened: OpenModel) -> None:
@@ -60,10 +70,10 @@ def draw_generation(context: PageContext) -> None:
     row = st.container(horizontal=True, vertical_alignment="center")
     with row:
         way = one_of("way", list(WAYS), label_visibility="collapsed")
-    lines = WAYS[way](context, row)
-    widgets.closing(
-        context, choose_from, keep_top_k, keep_top_p, generate, beam_search, script=lines
-    )
+    if way != opened_with:  # the sentence is outside of this part
+        redraw()
+    lines = WAYS[way].draw(context, row)
+    widgets.closing(context, *WAYS[way].code, script=lines)
 
 
 context = page_context()

@@ -37,7 +37,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "runs": ("runs_view", table("runs", "VIEWS")),
     "training_history": ("history_view", table("training_history", "VIEWS")),
     "museum": ("room", table("museum", "VIEWS")),
-    "interventions": ("look", table("interventions", "CODE")),
+    "interventions": ("look", table("interventions", "VIEWS")),
     "checkpoints": ("show", tuple(checkpoints.VIEWS)),
     "positions": ("lab", table("positions", "VIEWS")),
     "training": ("training_view", table("training", "VIEWS")),

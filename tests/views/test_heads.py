@@ -32,8 +32,8 @@ page = partial(apps.page, "attention/heads")
 @pytest.mark.parametrize(
     ("side", "key", "why"),
     [
-        ("Rollout", "rollout", "rollout and flow follow the residual stream of one stack"),
-        ("Flow", "flow", "rollout and flow follow the residual stream of one stack"),
+        ("Rollout", "rollout", "rollout and flow follow one stack"),
+        ("Flow", "flow", "rollout and flow follow one stack"),
         ("Sinks", "sinks", "in cross-attention the keys are another text's"),
         ("Programs", "program_overlaps", "programs describe the stack that reads your text"),
     ],

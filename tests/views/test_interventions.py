@@ -127,7 +127,7 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
     assert "Generated before: le chat noir ne voit pas la maison blanche" in said(at)
     assert "Generated after: le chat noir ne voit pas la maison grise" in said(at)
     assert "Changed: “blanche” → “grise”" in said(at)
-    assert "In the numbers and maps below, the decoder reads the answer gen" in said(at)
+    assert "In the numbers and maps here, the decoder reads the answer gen" in said(at)
 
 
 def test_a_held_cell_is_changed_by_one_click() -> None:

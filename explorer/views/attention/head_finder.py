@@ -71,6 +71,8 @@ def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
         return None
     with row:
         metric, order, count = _choose(metrics.by_title)
+        meaning, _, more = metric.meaning.partition(". ")
+        st.caption(f"{meaning.removesuffix('.')}.", width=360)
     values = metrics.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
     named = f"{metric.title}, {order.lower()}"
@@ -81,7 +83,7 @@ def draw_finder(context: PageContext, row: DeltaGenerator) -> Script | None:
         head_strip(context, first, len(places), key="best_heads", order=named, across=across)
     with large:
         widgets.draw_head(context, key="found_head")
-    st.caption(f"{metric.meaning} {rows_counted(metrics, metric)}")
+    st.caption(f"{more} {rows_counted(metrics, metric)}")
     _draw_rank(context, places, metric, order)
     st.markdown(f"**{metric.title} of every head**")
     metric_grid(context, values, metric, "heads_table")
@@ -201,8 +203,8 @@ MOST_IN_WORDS = 48
 
 BY_LAYER, BY_SIMILARITY = "By layer", "By similarity"
 MEANING = (
-    "Similarity is 1 − the Jensen–Shannon divergence of two heads' rows in bits, averaged over "
-    "the rows: 1 for equal rows, 0 where no key has weight in both."
+    "1: both heads read the same tokens, and as much of each; 0: they read no token in common. "
+    "It is 1 − the Jensen–Shannon divergence (how far apart) of their rows in bits, on average."
 )
 
 

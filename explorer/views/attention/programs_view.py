@@ -34,8 +34,9 @@ from explorer.views.shared.tables import table
 
 GRID, MAPS, CURVE = 300, 330, 240
 MEANING = (
-    "A program gives each query weights over its keys from the tokens alone. A mixture of up to "
-    "three is fitted by least squares; its overlap with the head is Σ min / Σ max on other lines."
+    "A program is a rule about the tokens alone: previous(1) reads the token before, decay(2) "
+    "every token, by a factor of e less for every 2 tokens of distance. A mixture of up to three "
+    "is fitted by least squares; its overlap with the head on other lines is Σ min / Σ max."
 )
 YOURS = "your program"
 BY_PROGRAM, BY_UNIFORM = "the best described, by their programs", "random heads, by a uniform map"

@@ -69,8 +69,9 @@ ROLLOUT = (
     f"{FLOW_SOURCE}"
 )
 FLOW = (
-    "Flow is the maximum flow from each input token up to the token; the capacities of a layer are "
-    "½ mean attention weights over the heads + ½ identity, as in rollout. Input tokens share "
+    "Flow is the maximum flow: the most that fits from an input token up to the token, if no edge "
+    "carries more than its capacity, which in a layer is ½ mean attention weights over the heads + "
+    "½ identity, as in rollout. Input tokens share "
     "edges, so flows need not sum to 1: here they sum to {total}, and the largest is {largest}. "
     "Rollout sums to 1 over the input tokens; weight is the mean over the heads of layer {layer} "
     f"alone. Each row has its own colour scale. {FLOW_SOURCE}"

@@ -94,7 +94,11 @@ def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     titles = "sink weight", "if uniform", "value", "write", "first direction", "effective rank"
     numbers = [three(float(number[at.layer, at.head])) for number in sinks]
     table([dict(zip(titles, numbers, strict=True))], right=titles)
-    st.caption("The norms of its value and its write are relative to the mean of other tokens.")
+    st.caption(
+        "The norms of its value and its write are relative to the mean of other tokens. First "
+        "direction is the largest share of what it writes that lies along one direction; effective "
+        "rank is about how many directions it writes in."
+    )
 
 
 def _other_token(opened: OpenModel, forward: ForwardPass, part: str) -> int:

@@ -49,9 +49,10 @@ SHORT = {INTEGRATED: "integrated grad."}
 ABOUT = (
     "Each row is divided by the sum of its absolute values. Attention is the mean over the heads "
     "of the last layer, in the row that the answer is read from{cross}; importance is that of the "
-    "picture of the pass. Gradients are those of ln p; a negative share is against the answer. "
-    f"Integrated gradients with {STEPS} steps sum to {{total}} nats; ln p changes by {{change}} "
-    "from the deleted tokens to the text: completeness error {error:.2%}."
+    "picture of the pass. Gradient × input: how fast ln p changes with a token's vector, times the "
+    "vector; integrated gradients average this from the deleted token to the token. A negative "
+    f"share is against the answer. Integrated gradients with {STEPS} steps sum to {{total}} nats; "
+    "ln p changes by {change} from the deleted tokens to the text: completeness error {error:.2%}."
 )
 WARNING = f" That is more than {LARGE_ERROR:.0%}, so do not rely on them."
 FIRST_STAYS = (

@@ -30,6 +30,7 @@ MEANING = (
     "largest weight. The examples are at even distances in the order of their part, so they show "
     "what the head does in most cells, not only where it is strongest."
 )
+LEAST_WEIGHT = 0.001
 NUMBERS = [str(number + 1) for number in range(DECILES)]
 
 
@@ -66,7 +67,7 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
         of_heads = deciles.low, deciles.high, deciles.share
         low, high, share = (values[at.layer, at.head].tolist() for values in of_heads)
         parts = zip(NUMBERS, low, high, strict=True)
-        names = [f"{number} · {three(least)} to {three(most)}" for number, least, most in parts]
+        names = [f"{number} · {_ends(least, most)}" for number, least, most in parts]
         st.markdown(f"**Layer {at.layer}, head {at.head}: weights by decile**")
         title = f"{head_title(context.called, *at.place)}: weights by decile"
         spec = block_bars(names, share, "share of all weight")
@@ -79,6 +80,12 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
     visible, masked = deciles.cells[at.layer].tolist()
     st.caption(f"{read}: {visible:,} visible cells; {masked:,} are masked. {MEANING} {source}")
     return script(deciles_code, opened, at.part, lines, at.layer, at.head)
+
+
+def _ends(least: float, most: float) -> str:
+    """The smallest and largest weight of a part, without the powers of ten of what is near 0."""
+    ends = [f"< {LEAST_WEIGHT}" if end < LEAST_WEIGHT else three(end) for end in (least, most)]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def why_no_deciles(deciles: WeightDeciles, layer: int, head: int) -> str:

@@ -42,9 +42,7 @@ def draw_compared_maps(first: MapSide, second: MapSide) -> AlignedMaps | None:
         st.text(scale)
         return None
     if 0 < (change := largest_change(aligned.difference)) < top:
-        scale += (
-            f" That of the difference ends at ± {three(change)}: {three(top / change)} × finer."
-        )
+        scale += f" That of the difference ends at ± {three(change)}."
     allowed = aligned.allowed[0].any(-1) & aligned.allowed[1].any(-1)
     maps, rows, columns = (aligned.first, aligned.second), aligned.rows, aligned.columns
     if any(columns.left_out):  # one more column for the keys that are left out of either

@@ -11,6 +11,7 @@ from explorer.app.choosing import draw_page_link
 from explorer.app.context import PageContext, config_of, opened_as_chosen, reads_pairs
 from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
+from explorer.catalog.attention_parts import Part
 from explorer.catalog.available_models import ModelEntry
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import (
@@ -24,10 +25,11 @@ from explorer.inference.readable_text import why_unreadable
 from explorer.inference.results_cache import cached
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
+from explorer.views.interventions.intervention_effects import draw_example
+from explorer.views.shared import widgets
 from explorer.views.shared.edit_history import describe_edit, draw_answers, draw_history
 from explorer.views.shared.map_pair import MapSide
 from explorer.views.shared.training_snapshots import Snapshots, open_snapshot, snapshots_of
-from models import TransformerConfig
 
 HEAD, SENTENCE, MODEL, STEP, EDITED = (
     "Another head",
@@ -40,10 +42,13 @@ LIST_WIDTH, NUMBER_WIDTH = 320, 150
 SAME_HEAD = "Layer {}, head {}"
 
 
-def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
-    """The head chosen in the bar, and the side that the reader compares it with."""
+def choose_sides(context: PageContext) -> tuple[PageContext, MapSide, MapSide]:
+    """The head chosen in the bar, and the side that the reader compares it with.
+
+    The context is of the attention that is shown: over the typed text, where no other model of the
+    kind has an answer to compare.
+    """
     at = context.choice
-    first = MapSide("", context.called, context.forward, *at.place)
     snapshots = snapshots_of(context)
     kinds: dict[str, Callable[[PageContext, MapSide, DeltaGenerator], MapSide]] = {
         HEAD: _another_head,
@@ -56,10 +61,15 @@ def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
     row = st.container(horizontal=True, vertical_alignment="center")
     with row:
         kind = one_of("with", tuple(kinds), usual, as_list=True, width=LIST_WIDTH)
+    typed = _typed_parts(context.forward)
+    if kind == MODEL and context.part not in typed and not _others_answer(context):
+        context = widgets.shown_part(context, typed, "the other models read your text, too")
+        at = context.choice
+    first = MapSide("", context.called, context.forward, *at.place)
     second = kinds[kind](context, first, row)
     is_step = kind == STEP and str(at.training_step) in snapshots
     title = f"Step {at.training_step}" if is_step else SAME_HEAD.format(at.layer, at.head)
-    return replace(first, title="Your sentence" if kind == SENTENCE else title), second
+    return context, replace(first, title="Your sentence" if kind == SENTENCE else title), second
 
 
 def _another_head(context: PageContext, first: MapSide, row: DeltaGenerator) -> MapSide:
@@ -104,9 +114,7 @@ def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) ->
         config = config_of(entry)
         return (config.kind, config.head) != (mine.kind, mine.head)
 
-    def fault(entry: ModelEntry) -> str:
-        return why_unreadable(entry, at.text, _pair_for(entry, context), reads_prompts=at.special)
-
+    fault = partial(_fault, context)
     others = [entry for name, entry in context.models.items() if name != at.model]
     others = sorted(others, key=is_other_kind)
     if not others:
@@ -132,6 +140,19 @@ def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) ->
             say(str(error))
         st.stop()
     return _same_head_in(first, forward, entry)
+
+
+def _others_answer(context: PageContext) -> bool:
+    """Whether another encoder-decoder reads the text, so that answers can be compared."""
+    others = [entry for name, entry in context.models.items() if name != context.choice.model]
+    kinds = {config_of(entry).kind for entry in others if not _fault(context, entry)}
+    return "encoder-decoder" in kinds
+
+
+def _fault(context: PageContext, entry: ModelEntry) -> str:
+    """Why the model does not read the whole text; empty if it does."""
+    at = context.choice
+    return why_unreadable(entry, at.text, _pair_for(entry, context), reads_prompts=at.special)
 
 
 def _pair_for(entry: ModelEntry, context: PageContext) -> str:
@@ -165,8 +186,9 @@ def _with_interventions(context: PageContext, first: MapSide, row: DeltaGenerato
         with st.popover("Undo or remove"):
             history, edited = draw_history(context)
         draw_page_link("interventions")
+        draw_example(context, history)
     if not history.edits:
-        st.text("There are no interventions yet, so both sides are the same pass.")
+        st.text("There are no interventions yet, so both sides are the same pass: try the example.")
     if first.forward.output_tokens:
         draw_answers(context.opened, EditedPass(first.forward), edited)
     about = {}
@@ -186,8 +208,8 @@ def _same_head_in(first: MapSide, forward: ForwardPass, entry: ModelEntry) -> Ma
     If the chosen attention is over the typed text alone, so is that of the other model.
     """
     parts = forward.parts
-    if _reads_typed(first.part, first.forward.config):
-        parts = tuple(part for part in parts if _reads_typed(part.name, forward.config))
+    if first.part in (part.name for part in _typed_parts(first.forward)):
+        parts = _typed_parts(forward)
     part = {part.name: part for part in parts}.get(first.part) or parts[-1]
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
@@ -196,6 +218,6 @@ def _same_head_in(first: MapSide, forward: ForwardPass, entry: ModelEntry) -> Ma
     return MapSide(entry.title, entry.title, forward, part.name, layer, head)
 
 
-def _reads_typed(part: str, config: TransformerConfig) -> bool:
-    """Whether queries and keys of this attention are tokens of the typed text."""
-    return config.kind != "encoder-decoder" or part == "encoder.self_attn"
+def _typed_parts(forward: ForwardPass) -> tuple[Part, ...]:
+    """The kinds of attention whose queries and keys are tokens of the typed text."""
+    return forward.parts[: 1 if forward.config.kind == "encoder-decoder" else None]

@@ -33,7 +33,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of, texts
-from explorer.text.visible_text import cut, in_quotes, readable
+from explorer.text.visible_text import cut, in_quotes, literal_sentence, readable
 from explorer.views.forward_pass.neurons_view import draw_neurons
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.code_panel import Script, script
@@ -75,7 +75,7 @@ def draw_forward_pass(context: PageContext) -> None:
             at=at.place,
             on_move=lambda place: pass_position.choose_stage(context, at, place),
             title=f"{context.called} · Norm of the residual stream at {tokens}",
-            note="Bars: norm of the residual stream",
+            note="Bars: length (norm) of the token's vector",
         )
     with right.container(gap="xxsmall"):
         _draw_stage(context.opened, values, at)
@@ -127,9 +127,10 @@ def _stream_norm(forward: ForwardPass, last: Stage, token: int) -> float:
 
 
 def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None:
-    stage, kind = at.stage, KINDS[at.stage.kind]
+    stage, kind, here = at.stage, KINDS[at.stage.kind], ""
     formulas = st.container(horizontal=True, gap="small", key="stage_formulas")
     with formulas:
+        in_words = st.container(width="content")
         st.latex(rf"\textstyle {kind.formula(stage, values.config)}", width="content")
     if stage.kind == "tokens":
         draw_tokenization(values, stage, at.row)
@@ -144,18 +145,39 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
             if equation := values.equation(stage, row, column):
                 total = float(view.values[cell])
                 formulas.latex(rf"\textstyle {equation.of(total)}", width="content")
-        notes = stage_notes(values, stage, view, at)
+        notes, here = stage_notes(values, stage, view, at), chosen_in_words(values, view, at)
         ranges = windows(view.width) if column_kind(stage) == "dimension" else []
     names = [] if stage.per_text else token_names(row_names(values, stage))
     with st.container(horizontal=True):
         pass_position.draw_controls(at, names, ranges)
-    st.caption(" ".join([f"**{stage.title}** {kind.sentence(values.config)}", *notes]))
+    sentence = kind.sentence(values.config)
+    in_words.markdown(f"**{stage.title}** {here or sentence}")
+    st.caption(" ".join([*[sentence] * bool(here), *notes]))
     with st.expander("Where these values come from"):
         st.caption(f"{_origin(stage)} {_shapes(values, stage)}")
         if stage.kind != "tokens":
             st.caption(recomputed(values, stage, view, at))
     if stage.part:
         pass_position.head_page_links(at.tokens[stage.stack], _key(values, at))
+
+
+def chosen_in_words(values: PassValues, view: StageCut, at: PassPosition) -> str:
+    """What the chosen token reads most, or which token it makes likeliest, at a stage of these."""
+    stage = at.stage
+    is_whole = stage.kind == "probabilities" or len(view.columns) == view.width
+    if stage.kind not in ("weights", "probabilities") or at.row not in view.rows or not is_whole:
+        return ""
+    row = view.values[view.rows.index(at.row)].nan_to_num(-1.0)
+    best = int(row.argmax())
+    if not row[best] > 0:
+        return ""
+    label, share = in_quotes(text_of(view.column_labels[best])), three(float(row[best]))
+    if stage.kind == "probabilities":
+        return literal_sentence(f"Here {label} is the likeliest: {share}.")
+    tokens = (
+        values.forward.output_tokens if writes(values, stage) else tokens_of(values, stage.stack)
+    )
+    return literal_sentence(f"Here {in_quotes(text_of(tokens[at.row]))} reads {label}: {share}.")
 
 
 def stage_title(model: str, values: PassValues, stage: Stage) -> str:

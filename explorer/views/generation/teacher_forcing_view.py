@@ -74,7 +74,8 @@ def draw_board(forcing: TeacherForcing, label: Callable[[int], str], key: str) -
         key=key,
         title=title,
         corner="step",
-        idle="Each column is a step. The input is the target, shifted by one step.",
+        idle="Each column is a step. The input is the target, shifted by one step; free-running, "
+        "the model reads what it wrote itself.",
         sentence="Step {column}, {row}: {value}",
         narrow=True,
     )
@@ -135,7 +136,8 @@ def summary(forcing: TeacherForcing, label: Callable[[int], str]) -> str:
     count, at = len(forcing.targets), forcing.diverges_at
     teacher_forced = (
         f"Teacher forcing: {_equal(forcing.predicted, forcing.targets)} of {count} predictions are "
-        f"correct, {three(float(forcing.nats.mean()))} nats per token."
+        f"correct, with a loss of {three(float(forcing.nats.mean()))} nats per token (0: sure of "
+        "each)."
     )
     if at is None:
         return f"{teacher_forced} Free running: the output is the target."

@@ -268,7 +268,7 @@ def draw_sampling_stages(
         token_trees.append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
     board(
-        [Column("logit", "output"), *(column for column, _ in steps)],
+        [Column("logit", "raw score"), *(column for column, _ in steps)],
         rows,
         key="stages",
         title="Next token, stage by stage",

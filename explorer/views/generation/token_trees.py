@@ -238,7 +238,7 @@ def draw_beam_search(context: PageContext, row: DeltaGenerator) -> Script:
         on_pick=continue_from_node,
     )
     st.caption(
-        "Score: the log-probability of all tokens up to here ÷ ((5 + tokens) ÷ 6)^α. "
+        "Score: the sum of the log-probabilities of all tokens up to here ÷ ((5 + tokens) ÷ 6)^α. "
         f"{len(beams.nodes):,} tokens considered, {sum(n.kept for n in beams.nodes):,} kept."
     )
     is_full = length == prompt.room < MAX_GENERATED and PASS_TOKENS.allows(opened.config.max_len)

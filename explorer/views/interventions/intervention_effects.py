@@ -51,7 +51,10 @@ from explorer.views.shared.tables import facts
 from explorer.views.shared.widgets import choose_output_position
 
 NO_HEAD = "This model has no output head, so there is no output to compare."
-NOTHING_YET = "Nothing is changed yet: press the example, or choose a change above."
+NOTHING_YET = (
+    "Nothing is changed yet: press the example, or choose a change above. To ablate a head is to "
+    "switch it off: its output becomes zero, or its mean over positions."
+)
 
 BARS_HEIGHT = 310
 ORIGINAL = "Original pass"

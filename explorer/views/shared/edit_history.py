@@ -166,6 +166,8 @@ def edit_button(
         why = why_not_applicable(opened, forward, history.active, edit)
         why = why or _why_no_room(history, edit)
     args, disabled = (opened, forward, edit), edit is None or bool(why)
+    if not history.edits:  # first of all the example
+        how["type"] = "primary" if key == "example_edit" else "secondary"
     st.button(label, key=key, on_click=add_intervention, args=args, disabled=disabled, **how)
     if why:
         st.text(why)
@@ -288,7 +290,7 @@ def _named(tokens: Sequence[Token], position: int) -> str:
 
 
 TEACHER_FORCED = (
-    "In the numbers and maps below, the decoder reads the answer generated before (teacher "
+    "In the numbers and maps here, the decoder reads the answer generated before (teacher "
     "forcing), so that steps can be compared."
 )
 
@@ -309,8 +311,9 @@ def draw_answers(opened: OpenModel, before: EditedPass, after: EditedPass) -> No
 def changed_words(before: str, after: str) -> str:
     """Which words became which, at most `MOST_CHANGES`; empty if both texts are the same."""
     old, new = before.split(), after.split()
+    words = {"replace": "“{}” → “{}”", "delete": "“{}” left out", "insert": "{}“{}” added"}
     changes = [
-        f"“{' '.join(old[a:b]) or 'nothing'}” → “{' '.join(new[c:d]) or 'nothing'}”"
+        words[how].format(" ".join(old[a:b]), " ".join(new[c:d]))
         for how, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         if how != "equal"
     ]

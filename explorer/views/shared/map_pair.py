@@ -22,6 +22,7 @@ from explorer.catalog.attention_parts import head_title
 from explorer.components.matrix import MatrixLabels
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
+from explorer.text.number_format import three
 from explorer.views.shared import widgets
 
 MapGroups = tuple[tuple[Group, ...], tuple[Group, ...]]
@@ -177,6 +178,8 @@ def draw_map_pair(
             say(refusal)
             return None
         groups = f", over {len(aligned.columns.labels):,} groups of tokens"
+        change = largest_change(aligned.difference)
+        finer = f" · {three(top / change)} × finer scale" if 0 < change < top else ""
         widgets.draw_weights(
             second.forward,
             second.part,
@@ -186,11 +189,11 @@ def draw_map_pair(
             rows=aligned.rows.labels,
             columns=aligned.columns.labels,
             allowed=aligned.allowed[0] | aligned.allowed[1],
-            heading=title + groups * aligned.is_pooled,
+            heading=title + finer + groups * aligned.is_pooled,
             scale="diverging",
             sentence="{row}, {column}: {value}",
             unit="change in weight",
-            top=largest_change(aligned.difference) or 1.0,
+            top=change or 1.0,
             **options,
         )
     return aligned
