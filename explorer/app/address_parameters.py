@@ -323,7 +323,9 @@ _on(
 _on(
     "embedding_space",
     option("space_of", "Axes", "what the axes are taken from", "the token embedding"),
-    option("of_stack", "Stack", "the encoder or the decoder", "that of the chosen attention"),
+    option(
+        "of_stack", "Stack", "the encoder or the decoder", "that of self-attention, or the encoder"
+    ),
     token("near", "Nearest to"),
     switch("in_3d", "3-D", about="whether the space has three axes"),
     text("near_text", "or type a token", "one token", most=60),
