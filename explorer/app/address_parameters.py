@@ -415,8 +415,13 @@ _on(
     option("patched_value", "Patched", "which value is patched", "the residual stream"),
     option("patch_way", "Direction", "denoising or noising", "denoising"),
     option("patch_number", "Change as", "the share of the difference or the metric", "the share"),
-    option("path_end", "Edges", "edges from the chosen head, or into it", "from it"),
-    option("path_reads", "Read as", "queries, keys or values", "queries"),
+    option(
+        "path_end",
+        "Edges",
+        "edges from the chosen head, or into it",
+        "from it, if any",
+    ),
+    option("path_reads", "Read as", "queries, keys or values", "queries; into a head, keys"),
     token("patched_at", "Position", default="the one that is read"),
 )
 _on(
