@@ -90,8 +90,13 @@ def token_map(
         if start.is_finite and end.is_finite
     ]
     hue = category("place", legend=None)
-    by_place = [
-        [{**row, "place": str(place), "step": step} for step, row in enumerate(_rows(path))]
+    has_ways = any(len(path) > 1 for path in tokens.paths)
+    by_place = [  # without lines to tell apart, only the chosen token has a colour of its own
+        [
+            {**row, "place": hue_of, "step": step, "way": place}
+            for step, row in enumerate(_rows(path))
+            for hue_of in [str(place if has_ways else int(place == tokens.chosen))]
+        ]
         for place, path in enumerate(tokens.paths)
     ]
     hues = {
@@ -109,6 +114,7 @@ def token_map(
             {"type": "line", "strokeWidth": 1.5, "opacity": 0.6, "point": {"size": 12}},
             [row for rows in by_place for row in rows],
             color=hue,
+            detail={"field": "way"},
             order=quantity("step"),
             **here,
         ),

@@ -1,12 +1,8 @@
 """Which heads carry the difference between two texts, how they are wired, and whether it is so."""
 
-from collections.abc import Callable
-
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.circuits.text_pairs import Question
-from explorer.app.context import PageContext, page_context
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.circuits.circuit_view import draw_circuit, draw_over_training, draw_parts
 from explorer.views.circuits.evidence import draw_evidence
@@ -16,21 +12,43 @@ from explorer.views.circuits.question_form import draw_question, question_in_wor
 from explorer.views.circuits.question_scores import draw_finding
 from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.widgets import ViewSpec
 
-VIEWS: dict[str, Callable[[PageContext, Question, DeltaGenerator], None]] = {
-    "Circuit": draw_circuit,
-    "Heads": draw_parts,
-    "Head card": draw_head_view,
-    "Text as evidence": draw_evidence,
-    "Causal tracing": draw_tracing,
-    "Path patching": draw_paths,
-    "Steering": draw_steering,
-    "Over training": draw_over_training,
+VIEWS = {
+    "Circuit": ViewSpec(
+        "The thicker a line, the more of the change of the answer goes through it.", draw_circuit
+    ),
+    "Heads": ViewSpec(
+        "The stronger a head's colour, the more of the change goes through it; red works against.",
+        draw_parts,
+    ),
+    "Head card": ViewSpec(
+        "One head: what it looks at, how far it fits known patterns, and what it writes.",
+        draw_head_view,
+    ),
+    "Text as evidence": ViewSpec(
+        "The lines of a text on which this head is most active; darker tokens have more of it.",
+        draw_evidence,
+    ),
+    "Causal tracing": ViewSpec(
+        "Each cell takes a token of one layer from the other text: the bluer, the more it changes.",
+        draw_tracing,
+    ),
+    "Path patching": ViewSpec(
+        "How much of the change one head hands to another: the stronger the colour, the more.",
+        draw_paths,
+    ),
+    "Steering": ViewSpec(
+        "The difference of both texts is added inside the model: see how far the answer moves.",
+        draw_steering,
+    ),
+    "Over training": ViewSpec(
+        "How the strongest lines of the circuit grew while the model was trained.",
+        draw_over_training,
+    ),
 }
 context = page_context()
-widgets.opening(
-    "Circuits", "Change one text into the other: which heads carry the change to the answer?"
-)
+widgets.opening_of_view("Circuits", "circuit_view", VIEWS)
 row = st.container(horizontal=True, vertical_alignment="center", key="circuit_row")
 picture, below = st.container(), st.container()
 with row:  # it stays chosen where there is no question
@@ -38,9 +56,9 @@ with row:  # it stays chosen where there is no question
 question_and_finding, adjust = draw_question(context, picture, below)
 if question_and_finding is not None:
     question, finding = question_and_finding
-    row.text(question_in_words(question))
+    row.markdown(question_in_words(question))
     with picture:
-        VIEWS[view](context, question, adjust)
+        VIEWS[view].draw(context, question, adjust)
     with below:
         draw_finding(context, question, finding)
 export_panel.export_button(export_panel.origin(context))

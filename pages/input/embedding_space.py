@@ -3,9 +3,10 @@
 import streamlit as st
 
 from explorer.analysis import embedding_space
-from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING
+from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING, unembedding
+from explorer.app import address
 from explorer.app.context import page_context
-from explorer.app.controls import one_of, switch
+from explorer.app.controls import one_of, option_of, switch
 from explorer.views.input.token_vectors import (
     SpaceChoice,
     choose_token,
@@ -16,22 +17,45 @@ from explorer.views.input.token_vectors import (
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
+from explorer.views.shared.widgets import ViewSpec
 
+IN_3D = "3-D"
 STACKS = {"Encoder": "encoder", "Decoder": "decoder"}
+VIEWS = {
+    EMBEDDING: ViewSpec(
+        "Each token is a vector: tokens that are used alike lie close together. Bold are yours.",
+        draw_moving_tokens,
+    ),
+    STREAM: ViewSpec(
+        "A line is a token's way through the layers, from its embedding (grey) to its end (bold).",
+        draw_moving_tokens,
+    ),
+    IN_3D: ViewSpec(
+        "A line is a token's way through the layers; Play moves all your tokens along theirs.",
+        draw_moving_tokens,
+    ),
+    UNEMBEDDING: ViewSpec(
+        "Where your tokens end (bold); lines lead to the tokens nearest to the chosen one's end.",
+        draw_moving_tokens,
+    ),
+}
 
-widgets.opening(
-    "Embedding space",
-    "Each token is a vector: tokens that are used alike lie close together.",
-)
 context = page_context()
-opened, forward = context.opened, context.forward
-stack = opened.config.stacks[-1]
+opened = context.opened
+stack, stacks = opened.config.stacks[-1], ["Encoder", "Decoder"]
+if len(opened.config.stacks) > 1:  # cross-attention reads the sentence in the encoder
+    if context.choice.part == "decoder.self_attn":
+        stacks.reverse()
+    stack = STACKS[option_of("of_stack", stacks)]
+has_unembedding = stack == opened.config.stacks[-1] and unembedding(opened.model) is not None
+options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
+moves = address.current_value("in_3d").lower() == "true"
+specs = {name: VIEWS[IN_3D if moves else name] for name in options}
+widgets.opening_of_view("Embedding space", "space_of", specs)
+forward = context.forward
 with st.container(horizontal=True):
     if len(opened.config.stacks) > 1:
-        own = context.choice.part.partition(".")[0].capitalize()
-        stack = STACKS[one_of("of_stack", tuple(STACKS), own)]
-    has_unembedding = SpaceChoice(opened, forward, stack, EMBEDDING).has_unembedding
-    options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
+        one_of("of_stack", tuple(STACKS), stacks[0])
     choice = SpaceChoice(opened, forward, stack, one_of("space_of", options))
     place = choose_token(choice)
     in_3d = switch("in_3d")
@@ -39,7 +63,7 @@ figure, neighbours = st.columns([7, 2], gap="small")
 with neighbours:
     chosen, count = draw_neighbours_of_one(choice, place)
 with figure:
-    draw_moving_tokens(context, choice, place, in_3d=in_3d)
+    VIEWS[choice.axes].draw(context, choice, place, in_3d=in_3d)
 draw_neighbours_of_all(choice)
 widgets.notes(forward.notes)
 widgets.closing(

@@ -8,41 +8,50 @@ from explorer.app.messages import say
 from explorer.app.throttle import turn
 from explorer.components.fragment import fragment
 from explorer.text import TextError
-from explorer.text.bpe_training import MergeTraining, train_merges
+from explorer.text.bpe_training import BPE, WORDPIECE, MergeTraining, train_merges
 from explorer.text.unigram import UNIGRAM, segmentations, train_unigram
 from explorer.views.shared import tokenizer_source, widgets
+from explorer.views.shared.widgets import ViewSpec
 from explorer.views.tokenizer_training.training_steps import (
     draw_merges,
     draw_unigram,
     training_code,
 )
 
-widgets.opening(
-    "Training a tokenizer",
-    "BPE and WordPiece merge the most frequent pair, again and again; Unigram drops pieces.",
-)
+VIEWS = {
+    BPE: ViewSpec(
+        "The two neighbours that occur most often together become one token, again and again.",
+        draw_merges,
+        (train_merges, MergeTraining.counts_after),
+    ),
+    WORDPIECE: ViewSpec(
+        "The two neighbours that occur most often become one token; ## continues a word.",
+        draw_merges,
+        (train_merges, MergeTraining.counts_after),
+    ),
+    UNIGRAM: ViewSpec(
+        "It starts with very many pieces of words and drops those that the text needs least.",
+        draw_unigram,
+        (train_unigram, segmentations),
+    ),
+}
+widgets.opening_of_view("Training a tokenizer", "learn_how", VIEWS)
 
 
 @fragment()
 @turn()
 def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str) -> None:
     """What a new step draws again."""
-    is_unigram = algorithm == UNIGRAM
+    view = VIEWS[algorithm]
     try:
         with st.container(gap="xsmall"):
-            if is_unigram:
-                step = draw_unigram(text, most, sentence)
-            else:
-                step = draw_merges(text, most, algorithm, sentence)
+            step = view.draw(text, most, algorithm, sentence)
     except TextError as error:
         say(str(error))
         return
     lines = training_code(widget_state.get("learn_from"), text, algorithm, most, step)
-    functions = (
-        (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
-    )
     learned = {"algorithm": algorithm, "learned from": tokenizer_source.text_for_export(text)}
-    widgets.closing(learned, *functions, script=lines)
+    widgets.closing(learned, *view.code, script=lines)
 
 
 try:

@@ -47,7 +47,7 @@ def test_another_token_of_the_text_has_other_neighbours_and_the_same_chart() -> 
 
 
 def test_a_stack_is_that_of_the_chosen_attention_until_one_is_chosen() -> None:
-    for part, stack in [("Encoder", "Encoder"), ("Cross", "Decoder")]:
+    for part, stack in [("Cross", "Encoder"), ("Decoder", "Decoder")]:
         at = page("translation", part=part, in_3d="true")
         assert at.session_state["of_stack"] == stack
         read = {"Encoder": "sleeps", "Decoder": "<s>"}[stack]

@@ -279,6 +279,7 @@ ON_REPEATS = f"Attention on {ROWS} sequences of random tokens, each repeated onc
 ON_NAMES = (
     "Names on {prompts} indirect-object prompts, at their last token, against the other name."
 )
+COPYING = "1: it raises the tokens it reads, −1: lowers them (Σλ / Σ|λ| of the OV circuit)"
 ON_WEIGHTS = (
     "Copying is computed from the weights alone. The last row uses {tokens} random tokens; chance "
     "would give {chance}."
@@ -317,7 +318,7 @@ def head_scores(opened: OpenModel, layer: int, head: int) -> HeadScores:
         at = "copying", layer, head
         copied = cached(opened, at, lambda: copying(opened.model, layer, head))
         scores += [
-            Score("Copying", copied.score, "Σλ / Σ|λ| of the OV circuit"),
+            Score("Copying", copied.score, COPYING),
             Score("Own token in top 5", copied.own_in_top, "share of tokens in their own top 5"),
         ]
         notes.append(ON_WEIGHTS.format(tokens=len(copied.ranks), chance=three(copied.by_chance)))

@@ -32,9 +32,11 @@ CIRCUIT_HTML = """
   <div class="both">
     <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
     <div class="aside"><div class="card"></div>
-      <div class="hint"><p>Point at a part or a line. Click a head or a line to open its card.</p>
-      <p>q, k, v: whether the edge enters the head as query, key or value.
-        A dot marks the key that the head attends to most.</p>
+      <div class="hint"><p>1.0 is layer 1, head 0. Point at it or at a line; click to open its
+        card.</p>
+      <p>q, k, v: whether a line enters as query (what the head looks for), key
+        (what it finds it by) or value (what it takes from there). A dot marks the key that the
+        head attends to most.</p>
       <p>Up and down go through the parts, left and right through the edges.</p></div></div>
   </div>
   <div class="foot">

@@ -28,9 +28,11 @@ from explorer.analysis.circuits.circuit_scores import (
     why_not_over_training,
 )
 from explorer.analysis.circuits.direct_head_effect import composition_of
-from explorer.analysis.circuits.text_pairs import Question
+from explorer.analysis.circuits.text_pairs import Question, why_no_circuits
 from explorer.analysis.head_circuits import READS, unrelated
 from explorer.analysis.wiring import Edge, edge_grid
+from explorer.app import choice
+from explorer.app.choosing import choose_model, draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.catalog.attention_parts import map_title
@@ -42,6 +44,7 @@ from explorer.components.chart import chart
 from explorer.components.circuit_map import CircuitMap
 from explorer.runs.run import Run, open_folder
 from explorer.text.number_format import three
+from explorer.text.visible_text import literal
 from explorer.views.circuits.circuit_picture import cell_of_edge, draw_circuit_map, picture_of
 from explorer.views.circuits.head_card import draw_head_card
 from explorer.views.circuits.question_scores import (
@@ -69,10 +72,7 @@ ESTIMATE, EXACT = "Estimate", "Exact value"
 FOLLOWED, NAMED = 6, 3
 CURVES_HEIGHT, SCATTER_HEIGHT = 320, 340
 LOWER_IS_BETTER = " This metric is lower for the clean text, so what helps the answer is negative."
-NO_SNAPSHOTS = (
-    "This model has no snapshots of its training: choose one that was trained here, or train one "
-    "on the page Training."
-)
+NO_SNAPSHOTS = "This model has no snapshots of its training; one that you train here has them."
 CURVES_EXPLAINED = (
     "In a circuit's pass, its edges carry the clean text and all others the corrupted one: 0 is "
     "the metric of the corrupted text, 1 that of the clean one. Faithfulness is the share that the "
@@ -100,7 +100,7 @@ def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator)
     with right:
         is_measured = exact_of_parts(opened, question) is not None
         exact = cached_exact_parts(opened, question, scores)
-        st.markdown("**Strongest parts**")
+        st.markdown(f"**Strongest parts**, as {method} estimates them")
         scores_table("part", names, method, estimates, exact, spread, error=question.error)
     with left:
         values = [torch.nan if value is None else value for value in exact]
@@ -253,7 +253,7 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
                 "0 is the metric without any edge."
             )
     with edge_table:
-        st.markdown("**Strongest edges**")
+        st.markdown(f"**Strongest edges**, as {method} estimates them")
         estimates, values = [edge.estimate for edge in edges], [edge.exact for edge in edges]
         spread, error = [edge.spread for edge in edges], question.error
         names, most = [edge.title for edge in edges], len(edges)
@@ -289,6 +289,8 @@ def draw_over_training(context: PageContext, question: Question, adjust: DeltaGe
     why = why_not_over_training(question) if snapshots else NO_SNAPSHOTS
     if why := why or why_no_edges(context.opened):
         st.text(why)
+        if why == NO_SNAPSHOTS:
+            draw_trained_here(context)
         return
     with adjust:
         method = choose_method(question)
@@ -324,6 +326,17 @@ def draw_over_training(context: PageContext, question: Question, adjust: DeltaGe
         _draw_edges_over_training(history, at.step, question)
     measured = opened, question, context.folder, passes, STRONGEST
     code_panel(over_training, attribute, script=script(over_training_code, *measured))
+
+
+def draw_trained_here(context: PageContext) -> None:
+    """Buttons for the models with snapshots that have circuits, and a link to train one."""
+    models = context.models.items()
+    fitting = [name for name, of in models if of.config and not why_no_circuits(of.config)]
+    with st.container(horizontal=True):
+        for name in [name for name in fitting if choice.snapshots_of(context.models[name])]:
+            label = f"Open “{literal(context.models[name].title)}”"
+            st.button(label, key=f"circuit_of_{name}", on_click=choose_model, args=(name,))
+        draw_page_link("training", "Train such a model", task="induction")
 
 
 def _draw_edges_over_training(history: list[ScoresAtStep], step: int, question: Question) -> None:

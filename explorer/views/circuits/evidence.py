@@ -47,6 +47,9 @@ LARGE, LISTED, LONGEST = 3, 10, 120
 MEASUREMENT = "lines"
 
 
+MOST = {"norm": "this head writes most at", "weight": "the largest weight is that of the query"}
+
+
 @dataclass
 class EvidenceLines:
     """The uploaded text, which no address holds, and the lines that were searched last."""
@@ -99,7 +102,7 @@ def draw_evidence(context: PageContext, question: Question, adjust: DeltaGenerat
         measured = cached(opened, key, partial(token_activations, opened, [row]))
         values: Tensor = getattr(measured, unit)[0][at.layer, at.head]
         name = in_quotes(literal(label_at(row, line.token)))
-        st.markdown(f"Line {line.line + 1}: {three(line.value)} at {name}")
+        st.markdown(f"Line {line.line + 1}: {MOST[unit]} {name} ({unit} {three(line.value)})")
         shades, key_of = values.tolist(), f"line_{place}"
         chips(row, key=key_of, highlight=line.token, values=shades, unit=unit)
     _say_how_many(text, activations)

@@ -260,8 +260,9 @@ def draw_paths(context: PageContext, question: Question, adjust: DeltaGenerator)
         st.text(str(error))
         return
     with adjust, st.container(horizontal=True):
-        is_sender = one_of("path_end", (FROM, INTO)) == FROM
-        input_name = one_of("path_reads", tuple(INPUT_NAMES))
+        is_last = at.layer == wiring.layers - 1 > 0  # nothing but the output reads a last head
+        is_sender = one_of("path_end", (FROM, INTO), INTO if is_last else FROM) == FROM
+        input_name = one_of("path_reads", tuple(INPUT_NAMES), "Queries" if is_sender else "Keys")
     reads = INPUT_NAMES[input_name]
     edges = (edges_from if is_sender else edges_into)(wiring, at.layer, at.head, reads)
 

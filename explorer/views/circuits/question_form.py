@@ -1,6 +1,7 @@
 """The question of the Circuits page: its pairs, their tokens, answers and metric."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
 from hashlib import blake2b
 from statistics import fmean, stdev
 
@@ -33,7 +34,7 @@ from explorer.components.chips import chips
 from explorer.inference.results_cache import cached
 from explorer.system.limits import FINDING_BYTES, MB, PAIRS, TABLE_BYTES, Limit
 from explorer.text.number_format import three
-from explorer.text.visible_text import cut, literal, readable
+from explorer.text.visible_text import cut, literal, literal_sentence, readable
 from explorer.views.shared import widgets
 
 OWN, TABLE, FINDING = "Your two texts", "CSV", "A finding"
@@ -114,17 +115,27 @@ def _ask(context: PageContext) -> tuple[Question, Finding | None] | None:
 
 
 def question_in_words(question: Question) -> str:
-    """Both texts, from just before their first difference, and what is measured, in a line."""
+    """Both texts, from just before their first difference, and what is measured, as Markdown."""
     pair, metric = shown_pair(question), question.metric
     texts = [readable(text) for text in (pair.texts.clean, pair.texts.corrupted)]
     alike = (one == other for one, other in zip(*texts, strict=False))
     start = max(0, next((at for at, same in enumerate(alike) if not same), 0) - 4)
     if max(map(len, texts)) > LONGEST_IN_LINE and start:
         texts = [f"…{text[start:]}" for text in texts]
-    clean, corrupted = (cut(text, LONGEST_IN_LINE) for text in texts)
+    one, other = (cut(text, LONGEST_IN_LINE) for text in texts)
+    changes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    if len(one) == len(other):  # letter by letter, as the tokens are compared
+        pairs = enumerate(zip(one, other, strict=True))
+        changes = [("equal" if a == b else "replace", n, n + 1, n, n + 1) for n, (a, b) in pairs]
+    clean = "".join(_marked(one[a:b], what) for what, a, b, *_ in changes)
+    corrupted = "".join(_marked(other[a:b], what) for what, *_, a, b in changes)
     first, second = three(pair.clean_value), three(pair.corrupted_value)
-    values = f"{first} in the first text, {second} in the second"
-    return f"“{clean}” against “{corrupted}”. {_metric_of(metric, pair)}: {values}"
+    what = literal_sentence(_metric_of(metric, pair))
+    return f"“{clean}” becomes “{corrupted}”. {what} goes from {first} to {second}."
+
+
+def _marked(text: str, what: str) -> str:
+    return literal(text) if what == "equal" or not text else f":orange[**{literal(text)}**]"
 
 
 def _choose(context: PageContext, source: str) -> tuple[Mapping[str, TextPair], str]:
@@ -260,5 +271,5 @@ def _names(question: Question) -> list[str]:
 
 def _metric_of(metric: str, pair: TokenPair) -> str:
     """The metric with the answers that it reads."""
-    words = {2: "Logit of “{}” minus logit of “{}”", 1: f"{metric} of “{{}}”", 0: metric}
+    words = {2: "The score (logit) of “{}” minus that of “{}”", 1: f"{metric} of “{{}}”", 0: metric}
     return words[ANSWERS_READ[metric]].format(*pair.names)

@@ -152,9 +152,10 @@ def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> tuple[int, int]:
         st.text(why)
     chosen = choice.tokens[place].id if typed_id is None else typed_id
     (name,) = vocabulary_labels(choice.opened.tokenizer, [chosen])
+    st.caption("Cosine similarity: 1 is the same direction, 0 has nothing in common.")
     count = LISTED if len(choice.tables) == 1 else LISTED_OF_TWO
     for table in choice.tables:
-        st.markdown(f"**{in_quotes(literal(name))} in {OF[table]}**")
+        st.markdown(f"**Nearest to {in_quotes(literal(name))} in {OF[table]}**")
         pairs = nearest_in(choice, table, [chosen], count).pairs(0)
         labels = vocabulary_labels(choice.opened.tokenizer, [neighbour for neighbour, _ in pairs])
         similarities = {"cosine similarity": [three(cosine) for _, cosine in pairs]}
@@ -397,8 +398,8 @@ def caption_of(
     meaning = MEANING[choice.axes].format(("two", "three")[in_3d])
     text = (
         f"{meaning}, the same at every step. Every vector is drawn at length 1: what points the "
-        "same way is near, but what looks near may differ in the other dimensions. Circles are the "
-        "nearest tokens by cosine similarity in all dimensions."
+        "same way is near, but what looks near may differ in the other dimensions. Circles, and "
+        "the ends of grey lines, are the nearest tokens by cosine similarity in all dimensions."
     )
     if left_out:
         text += f" {left_out} of the labels would overlap: point at a mark to read its label."

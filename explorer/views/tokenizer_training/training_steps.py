@@ -61,6 +61,7 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
     _draw_excerpt(training, text, step)
     pairs, vocabulary = widgets.side_by_side(1, 1)
     with pairs:
+        st.markdown("**Pairs counted now**")
         columns = {
             "first": [_label(training, pair.left) for pair in counts.pairs],
             "second": [_label(training, pair.right) for pair in counts.pairs],
@@ -71,6 +72,7 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
             columns["textbook score"] = [f"{pair.score:.3g}" for pair in counts.pairs]
         table(columns, most_rows=PAIRS_IN_SIGHT, key="learn_pairs")
     with vocabulary:
+        st.markdown("**Merged so far, newest first**")
         merges = [*enumerate(training.merges[:step], 1)][::-1]
         labels = [[_label(training, token) for token in merge] for _, merge in merges]
         merged = {
@@ -186,7 +188,7 @@ LONGEST_PRINTED = 2_500
 """Characters of a text that the script may contain."""
 
 
-def draw_unigram(text: str, most: int, sentence: str) -> int:
+def draw_unigram(text: str, most: int, _: str, sentence: str) -> int:
     """The pieces of one vocabulary size, trained on `text`, and the sentence in these pieces."""
     sizes = trained_tokenizers.unigram_sizes(text, most)
     names = [f"at most {size:,} pieces" for size in sizes]
