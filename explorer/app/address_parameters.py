@@ -461,7 +461,6 @@ _on(
 _on(
     "training",
     panel("live_forcing", "Teacher forcing and free running"),
-    option("task", "Task", "a task"),
     option("training_view", "View", "the run or the data"),
     state(
         "settings",
@@ -493,6 +492,7 @@ _on(
 )
 _on(
     "training inside_training",
+    option("task", "Task", "a task"),
     option("run", "Run", "the name of a run", "the one that is training"),
 )
 _on(

@@ -20,7 +20,7 @@ def draw_live(run: Run | None, task: Task | None) -> None:
         live_run.draw_run(run, text)
         run_chooser.draw_buttons(run)
     elif task is not None:
-        live_attention.draw_preview(task, text)
+        live_attention.draw_preview(task, run_form.requested_run(run).spec, text)
 
 
 VIEWS = {

@@ -123,7 +123,7 @@ def test_the_batches_of_a_task_are_counted_as_the_form_says() -> None:
 
 def test_a_finished_run_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
-    sentence = "Until you start or choose a run, this is a model already trained on this task."
+    sentence = "This is the model before its first update: its weights are random."
     assert sentence in said(page())
     run = trained_run(tmp_path)
     at = page()

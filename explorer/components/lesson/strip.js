@@ -31,8 +31,9 @@ function ring(state) {
   const height = root.closest(".st-key-lesson_panel")?.offsetHeight ?? 0;
   const above = `[data-testid="stMain"] { scroll-padding: 12px 0 ${height + 16}px; }`;
   // Presented, the figure comes first, and what the step is about before it.
-  const first = `html.presenting [data-testid="stMainBlockContainer"] > * > :is(${control}, :has(${control})) { order: -2 !important; }`;
-  const rule = above + (isHere ? first + `${outline} @media (min-width: 641px) { ${unclipped} }` : "");
+  const near = `html.presenting ${control} { outline-offset: 1px; }`;  // the window's edge and the figure are close
+  const first = `${near} html.presenting [data-testid="stMainBlockContainer"] > * > :is(${control}, :has(${control})) { order: -2 !important; }`;
+  const rule = above + (isHere ? `${outline} ${first} @media (min-width: 641px) { ${unclipped} }` : "");
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const looked = (state.done || !hasTask(data)) && data.look;
@@ -54,10 +55,18 @@ function lockShowMe({data, root}) {
   button.title = button.disabled ? "Answer the question first" : "";
 }
 
+// Where the words scroll, a new answer is scrolled to.
+function showAnswer(state) {
+  const answer = document.querySelector(".st-key-lesson_answer"), panel = answer?.closest(".st-key-lesson_panel");
+  if (panel && !state.answer) panel.scrollTo({top: panel.scrollHeight, behavior: "instant"});
+  state.answer = answer;
+}
+
 function look(state) {
   const {data, root} = state;
   if (!root.isConnected) return;
   lockShowMe(state);
+  showAnswer(state);
   if (!state.done && isDone(data)) {
     keep(data.name, kept => { if (!kept.done.includes(data.at)) kept.done.push(data.at); });
     state.done = true;

@@ -75,6 +75,8 @@ function makePresenter() {
     const from = event.composedPath()[0], {key} = event;
     if (event.ctrlKey || event.metaKey || event.altKey || from.closest?.(WRITES)) return true;
     if (document.querySelector("dialog[open]") && key !== "?") return true;
+    // An answer that is chosen has the focus, and no key changes it.
+    if (from.closest?.(".st-key-lesson_words [aria-checked=true]")) return false;
     if (key.startsWith("Arrow") && (event.shiftKey || from.closest?.(TAKES_ARROWS))) return true;
     return key === " " && from.closest?.(TAKES_SPACE)?.matches(":focus-visible");
   };

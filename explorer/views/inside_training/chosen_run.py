@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app import address, reader_runs, streamlit_patches, widget_state
+from explorer.app.choosing import switch_page
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
@@ -34,6 +35,7 @@ from models.training import Batch
 ROWS = 64
 """Held-out examples that every measurement uses."""
 NO_RUN = "Choose a run above. Where there is none yet, train a model on the page Training."
+NO_RUN_OF_TASK = "Nothing here was trained on this task yet: train a model on it first."
 NO_SNAPSHOT = "This run has no snapshots yet: the first is saved when its training begins."
 TOO_LARGE_TO_MEASURE = (
     "This takes too long with a model of this size: choose the run of a smaller model."
@@ -100,17 +102,25 @@ class InsideRun:
 def choose_inside_run(place: DeltaGenerator) -> InsideRun | None:
     """The run that is chosen at `place`, or None and a sentence where it has no snapshots.
 
-    The default is the run of the chosen model, the reader's newest, or one of the app's.
+    The default is the run of the chosen model, the reader's newest, or one of the app's; with a
+    `task` in the address, as in a lesson, it is the newest of that task.
     """
+    task = address.value_of("task")
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not address.value_of("run"):
         runs = [*reader_runs.own_runs(), *reader_runs.recorded_runs()]
+        runs = [run for run in runs if not task or run.is_readable() and run.spec.task == task]
         model = address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
             widget_state.put("run", default.name)
             address.write("run", default.name)
     with place:
         run = choose_run()
+    if run is None and task:
+        st.text(NO_RUN_OF_TASK)
+        if st.button("Train a model on this task", key="train_first", type="primary"):
+            switch_page("training", task=task)
+        return None
     if run is None:
         st.text(NO_RUN)
         return None

@@ -158,4 +158,5 @@ def _draw_predict(name: str, at: int, predict: Predict) -> None:
     guesses[name, at] = guess
     named = literal_sentence(right if "“" in right else f"“{right}”")
     begin = "**Right.**" if guess == right else f"**Not quite: it is {named}.**"
-    st.markdown(f"{begin} {predict.why}")
+    with st.container(key="lesson_answer"):
+        st.markdown(f"{begin} {predict.why}")

@@ -14,7 +14,6 @@ from torch import Tensor
 from explorer.analysis.attention_sinks import sink_weights
 from explorer.analysis.generalisation import MOST_EXAMPLES, Generalisation, generalisation
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
-from explorer.app import reader_models
 from explorer.app.controls import PERSISTENT, choose, expander, follow, text_field
 from explorer.app.messages import say
 from explorer.app.session import state_of
@@ -22,11 +21,13 @@ from explorer.app.throttle import turn
 from explorer.catalog import ModelError
 from explorer.catalog.attention_parts import head_title
 from explorer.catalog.available_models import Stamp
-from explorer.catalog.opened_model import OpenModel, open_entry
+from explorer.catalog.opened_model import OpenModel
+from explorer.catalog.pass_budget import BoundedTransformer
 from explorer.charts.figure_data import WINDOW
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.inference.model_inputs import ids_of
 from explorer.runs.run import Run, open_folder
+from explorer.runs.run_size import training_size
 from explorer.runs.spec import RunError, RunSpec, is_step
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.tasks.task import check_fit
@@ -36,6 +37,7 @@ from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
 from explorer.views.shared import widgets
 from explorer.views.training.run_words import visible_task
+from models import Transformer, TransformerConfig
 
 GUESSES = 3
 CONTROLS, FIGURES = (1, 1), (5, 3)
@@ -126,14 +128,36 @@ class ShownAttention:
     typed: dict[str, str] = field(default_factory=dict)
 
 
-def draw_preview(task: Task, own_text: str) -> None:
-    """Draw the same with the trained model of this task that comes with the app."""
-    try:
-        opened = open_entry(reader_models.everybodys()[task.name])
-    except (KeyError, ModelError):
+MOST_DRAWN = 5_000_000
+"""Parameters of the largest model that is drawn before it trains."""
+
+
+@lru_cache(maxsize=8)
+def _first_weights(config: TransformerConfig, seed: int) -> BoundedTransformer:
+    """The model of a run before its first update; milliseconds for a small one."""
+    return BoundedTransformer(Transformer(config, seed=seed).eval().requires_grad_(False))
+
+
+def draw_preview(task: Task, spec: RunSpec | None, own_text: str) -> None:
+    """Draw the same with the random weights that a run of these settings starts from.
+
+    A run that starts from another model, or from a large one, is only described.
+    """
+    if spec is None or spec.parent or training_size(task, spec).parameters > MOST_DRAWN:
         st.markdown(f"**{task.title}.** {task.explanation}")
         st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
+    opened = OpenModel(
+        name=task.name,
+        folder=Path(task.name),
+        title=task.title,
+        model=_first_weights(spec.model, spec.weights_seed),
+        config=spec.model,
+        tokenizer=task.tokenizer,
+        run={},
+        task=task,
+        example=task.example,
+    )
     sentence, head = st.columns(CONTROLS, vertical_alignment="center")
     watched, beside = st.columns(FIGURES)
     answer, expected = beside.container(), beside.container()
@@ -141,7 +165,7 @@ def draw_preview(task: Task, own_text: str) -> None:
     draw_attention_in(places, task, task.title, own_text, partial(_run, Path(opened.name), opened))
     beside.caption(f"Expected after training: {task.expectation}")
     beside.markdown(f"**{task.title}.** {task.explanation}")
-    beside.caption("Until you start or choose a run, this is a model already trained on this task.")
+    beside.caption("This is the model before its first update: its weights are random.")
 
 
 def draw_attention_in(
