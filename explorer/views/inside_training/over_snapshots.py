@@ -94,7 +94,7 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
     )
     st.caption(
         f"{metric.meaning} Measured on this sentence at every snapshot; L1H2 is head 2 of layer 1. "
-        "A click on a cell opens Attention maps with that head at that step."
+        "A cell opens Attention maps with that head at that step."
     )
     return script(head_scores_code, chosen.run, text, part, metric.name)
 
