@@ -61,7 +61,7 @@ def draw_bar(
     draws_model = "model" in reader.uses
     if draws_model:
         with place:
-            st.checkbox("More", key="bar_more", help="The model and what else is chosen")
+            st.checkbox("More", key="bar_more")  # on a phone, where a “?” in a label would tick it
     group = _group(place, width="content", key="bar_choices") if draws_model else place
     if draws_model:
         with group:

@@ -71,13 +71,41 @@ function sameTheme() {
   tell();
 }
 
-// On a phone a row of controls is one line that scrolls: see page_top.css.
+const PHONE = matchMedia("(max-width: 760px), (max-height: 500px) and (pointer: coarse)");
+
+// On a phone the menu closes once something in it is chosen, or at a tap beside it. A tap beside an
+// open list closes it, and does nothing else.
+const foldMenu = () => PHONE.matches && document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
+function watchMenu() {
+  if (globalThis.explorerMenu) return;
+  let isBeside = false;
+  document.addEventListener("pointerdown", ({pointerType, target}) => {
+    const list = pointerType === "touch" && document.querySelector("[role=menu], [role=listbox]");
+    isBeside = Boolean(list) && !list.contains(target);
+  }, true);
+  document.addEventListener("click", event => {
+    if (isBeside) event.stopPropagation();
+    isBeside = false;
+  }, true);
+  globalThis.explorerMenu = addEventListener("click", event => {
+    const leaves = part => part.matches?.("[data-testid=stSidebar] a, .present");
+    if (event.target.matches("[data-testid=stSidebar]") || event.composedPath().some(leaves)) foldMenu();
+  }) ?? true;
+}
+
+// On a phone a row of controls is one line that scrolls, also at a tap on its sign: see page_top.css.
 const LINES = "#stMain :is(.st-key-title, .stHorizontalBlock, .stElementContainer:has(> [data-testid=stButtonGroup]))";
 function watchLines() {
   if (globalThis.explorerLines) return;
-  const narrow = matchMedia("(max-width: 760px)"), lines = new WeakMap();
-  const fade = () => document.querySelectorAll(narrow.matches ? LINES : "#none").forEach(line => {
-    if (!lines.has(line)) lines.set(line, fades(line));
+  const lines = new WeakMap();
+  const fade = () => document.querySelectorAll(PHONE.matches ? LINES : "#none").forEach(line => {
+    if (!lines.has(line)) {
+      lines.set(line, fades(line));
+      line.addEventListener("click", ({target, clientX}) => {
+        const side = Math.sign(2 * clientX - innerWidth);
+        if (target === line) line.scrollBy({left: 0.7 * side * line.clientWidth, behavior: "smooth"});
+      });
+    }
     lines.get(line)();
   });
   globalThis.explorerLines = new MutationObserver(() => requestAnimationFrame(fade));
@@ -88,6 +116,7 @@ function watchLines() {
 export default function ({data: [page, hidden]}) {
   sameTheme();
   watchStages();
+  watchMenu();
   watchLines();
   hide(hidden);
   oneEntryForAnAct();
@@ -95,6 +124,7 @@ export default function ({data: [page, hidden]}) {
   const before = globalThis.explorerPage;
   globalThis.explorerPage = page;
   if (before === page) return;
+  foldMenu();
   document.querySelector(".st-key-views [aria-current]")?.scrollIntoView({block: "nearest"});
   if (before !== undefined) {
     document.querySelector('[data-testid="stMain"]')?.scrollTo({top: 0, behavior: "instant"});

@@ -19,11 +19,16 @@ ADDRESS = (
     f"+location.pathname.replace(/\\/({'|'.join(ROWS)})\\/?$/,'')}}"
 )
 """A script: the address of this page without the name of a page of the app."""
+FOLDED = (
+    "if(matchMedia('(pointer:coarse) and (max-width:760px),(pointer:coarse) and (max-height:500px)')"
+    ".matches)localStorage.setItem('stSidebarCollapsed-',true)"
+)
+"""A script: on a phone the menu is closed at first, also on its side, where Streamlit opens it."""
 CHARSET = '<meta charset="UTF-8" />'
 PAGE = (
     (files("streamlit") / "static" / "index.html")
     .read_text("utf-8")
-    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS}</script>", 1)
+    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS};{FOLDED}</script>", 1)
     .encode()
 )
 

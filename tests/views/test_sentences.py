@@ -152,7 +152,7 @@ CAPTIONS: Rows = {
     "experiments/interventions?text=the+cat&edits=1.1~k.d.a.3": ["There is no key 3 here"],
     "experiments/interventions?layer=1&head=2&edits=1.1~h.d.0.1.z": ["After − before"],
     "experiments/interventions?text=the+cat&layer=0&head=1": [
-        "Click a cell to pin it",
+        "Pin a cell: its edge",
         "Nothing is changed yet",
     ],
     "experiments/interventions?text=the+cat&layer=0&head=1&edits=1.1~h.d.0.1.z": [

@@ -57,6 +57,12 @@ function makePresenter() {
     else if (document.fullscreenElement) document.exitFullscreen();
   };
 
+  // By touch there is no key, and the menu is hidden.
+  const out = Object.assign(document.createElement("button"), {
+    className: "presenter-out", textContent: "×", ariaLabel: "Stop presenting", onclick: it.toggle,
+  });
+  document.body.append(out);
+
   it.begin = () => { if (!it.on) it.toggle(); };
   it.tell = notes.tell;
 

@@ -193,7 +193,7 @@ def draw_scatter(context: PageContext, row: DeltaGenerator) -> Script | None:
     left = f" {missing:,} of {len(every):,} heads lack a value and are left out." * (missing > 0)
     means = [f"{of.title}: {of.meaning} {rows_counted(metrics, of)}" for of in counted]
     means += [OVERLAP] * bool(chosen)
-    st.caption(f"A point is a head, and a click chooses it.{left} {' '.join(dict.fromkeys(means))}")
+    st.caption(f"A point is a head, and can be chosen.{left} {' '.join(dict.fromkeys(means))}")
     return lines
 
 
@@ -238,7 +238,7 @@ def draw_similarity(context: PageContext, row: DeltaGenerator) -> Script | None:
     with nearest:
         _draw_nearest(context, weights)
     last, head = heads[-1]
-    short = f"{last}.{head} is layer {last}, head {head}; a click chooses the head of the row."
+    short = f"{last}.{head} is layer {last}, head {head}; a row can be chosen."
     if len(layers) < part.layers:
         left = tuple(sorted({*range(part.layers)} - {*layers}))
         some, done = (left, "left out") if len(left) < len(layers) else (layers, "drawn")

@@ -350,8 +350,8 @@ def _paths_explained(
     text = (
         "How much of the metric is lost when the receiver alone reads what the sender wrote for "
         "the corrupted text: nothing between them changes, everything after the receiver does. "
-        "MLP is the feed-forward layer; a hatched cell has no edge. A click selects the head at "
-        "the other end of an edge."
+        "MLP is the feed-forward layer; a hatched cell has no edge. A cell opens the head at the "
+        "other end of its edge."
     )
     if is_sender and config.d_ff:
         text += " MLP layers and logits have only one input."

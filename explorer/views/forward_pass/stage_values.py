@@ -328,7 +328,7 @@ def stage_notes(values: PassValues, stage: Stage, view: StageCut, at: PassPositi
         why = f"{what.capitalize()} {at.column:,} is not among those drawn"
         if at.column >= view.width:
             why = f"There is no {what} {at.column:,} here, the last is {view.width - 1:,}"
-        notes.append(f"{why}: the first one drawn is pinned; click another to pin it.")
+        notes.append(f"{why}: the first one drawn is pinned; choose another to pin it.")
     return notes
 
 

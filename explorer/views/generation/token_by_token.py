@@ -83,11 +83,11 @@ def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
     share = three(float(stages.final[sampled]))
     says = f"Next: {name}, {how_chosen(stages, sampling, seed, share)}"
     if stopped:
-        says = f"{stopped} The table shows the last choice; undo it or click another token."
+        says = f"{stopped} The table shows the last choice; undo it or choose another."
     with choice:
         marked = None if stopped else sampled
         draw_sampling_stages(opened, stages, sampling, branches, line[at], marked, before, says)
-        st.caption(f"{cut_summary(stages, sampling)} Click a token to continue with it.")
+        st.caption(f"{cut_summary(stages, sampling)} Choose one to continue with it.")
     with head:
         _draw_head(context, continuation, at)
         _draw_typing(opened, prompt, branches, line[step], stopped)

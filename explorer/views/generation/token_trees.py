@@ -36,13 +36,13 @@ STEP = "written"
 """The address parameter that says how many tokens of the branch are shown."""
 DO_NOT_FIT = (
     "The branches in the address do not fit this model and text, so they are left out: sample "
-    "a token, or click one."
+    "a token, or choose one."
 )
 CLICK = "generation"
 """The key of the notes about the last click."""
 TREE_ROWS = 4
-IDLE = "A node is a token with its probability at temperature 1. Click one to go back to it."
-EMPTY = "Nothing is generated yet. Sample a token, or click one above: the branches appear here."
+IDLE = "A node is a token with its probability at temperature 1. Choose one to go back to it."
+EMPTY = "Nothing is generated yet. Sample a token, or choose one above: the branches appear here."
 
 
 @dataclass
@@ -202,7 +202,7 @@ def one_line(text: str) -> str:
 
 
 BEAM_IDLE = (
-    "Each column is a step; tokens that are not kept are faint. Click a token to continue from it "
+    "Each column is a step; tokens that are not kept are faint. Choose one to continue from it "
     "token by token."
 )
 

@@ -95,7 +95,7 @@ def draw_head_scores(chosen: InsideRun) -> Script | None:
         on_pin=partial(_open_head, chosen, part, heads),
     )
     st.caption(
-        f"{metric.meaning} Measured on this sentence at every snapshot. A click on a cell opens "
+        f"{metric.meaning} Measured on this sentence at every snapshot. A cell opens "
         "Attention maps with that head at that step."
     )
     return script(head_scores_code, chosen.run, text, part, metric.name)

@@ -156,7 +156,7 @@ def _draw_token_form(context: PageContext, after: ForwardPass, places: FormPlace
             on_pick=lambda place: TOKEN_AT.put("token_at", str(place)),
         )
     name = in_quotes(label_at(tokens, position))
-    places.notes.text(f"Token {position} is {name}. Click another one to replace it.")
+    places.notes.text(f"Token {position} is {name}. Choose another one to replace it.")
 
     def replace_by(token_id: int) -> ReplaceToken:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))
@@ -283,7 +283,7 @@ def _draw_cells_form(
         return
     weights = after.weights(at.part, at.layer, at.head)
     places.notes.caption(
-        "Click a cell to mask or unmask it. Colours are the weights of the chosen head."
+        "Choose a cell to mask or unmask it. Colours are the weights of the chosen head."
     )
     with places.picture:
         cells(

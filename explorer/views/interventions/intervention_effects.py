@@ -239,7 +239,7 @@ def _draw_cell_actions(context: PageContext, after: ForwardPass, cell: PinnedCel
     """The pinned cell in words, and a button for each intervention on it in the chosen layer."""
     at, query, key = context.choice, cell.query, cell.key
     if query is None or key is None:
-        st.caption("Click a cell to pin it: its edge can then be cut, or the cell masked.")
+        st.caption("Pin a cell: its edge can then be cut, or the cell masked.")
         return
     where = f"layer {at.layer}"
     edits: dict[str, Intervention] = {

@@ -30,7 +30,7 @@ from explorer.views.shared.edit_history import add_intervention, current_history
 
 NO_WORDS = "This model predicts no tokens, so its residual streams have no logit lens to drag from."
 SHORT = "Your text is one token, so a patch can reach no other position: type a longer one."
-HOW = "Drag a cell of the second text onto one of yours, or click both."
+HOW = "Drag a cell of the second text onto one of yours, or choose both."
 REPLACES = "Its residual stream replaces that of your text there, after the same layer."
 FROM = "The texts differ from {} on; before it a patch changes nothing at the same position."
 COLOURED = (
