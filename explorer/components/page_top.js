@@ -72,7 +72,7 @@ function sameTheme() {
 }
 
 // On a phone a row of controls is one line that scrolls: see page_top.css.
-const LINES = "#stMain :is(.st-key-title, .stHorizontalBlock, .stElementContainer:has(> [data-testid=stButtonGroup]))";
+const LINES = "#stMain :is(.st-key-title, .stHorizontalBlock, .stVegaLiteChart, .stElementContainer:has(> [data-testid=stButtonGroup]))";
 function watchLines() {
   if (globalThis.explorerLines) return;
   const narrow = matchMedia("(max-width: 760px)"), lines = new WeakMap();
@@ -85,10 +85,23 @@ function watchLines() {
   addEventListener("resize", fade);
 }
 
+// A tap on a chart, or beside a mark, shows what pointing at the mark shows.
+function tapped({target, pointerType, clientX, clientY}) {
+  if (pointerType !== "touch" || !target.closest?.(".stVegaLiteChart canvas")) return;
+  for (let at = 0; at < 25; at++) {
+    const away = 3 * Math.ceil(at / 8), turn = at * Math.PI / 4;
+    target.dispatchEvent(new PointerEvent("pointermove", {
+      bubbles: true, clientX: clientX + away * Math.cos(turn), clientY: clientY + away * Math.sin(turn),
+    }));
+    if (document.querySelector("#vg-tooltip-element.visible")) return;
+  }
+}
+
 export default function ({data: [page, hidden]}) {
   sameTheme();
   watchStages();
   watchLines();
+  addEventListener("click", tapped);
   hide(hidden);
   oneEntryForAnAct();
   skip();
