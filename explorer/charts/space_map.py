@@ -17,7 +17,7 @@ from explorer.charts.vega_lite import (
     text_line,
 )
 
-SIZE, PRINTED_SIZE, PHONE = (540, 400), (620, 270), (300, 400)
+SIZE, PRINTED_SIZE, PHONE = (540, 400), (620, 270), (310, 480)
 """The pixels within the axes of a small window, in print, and on a phone; labels that fit fit in a
 larger one."""
 CHARACTER, LINE, MARK = 7.4, 15, 5
@@ -33,7 +33,7 @@ SIDES: dict[str, dict[str, Any]] = {
 }
 BEFORE_LABEL = {"left": 0.0, "center": 0.5, "right": 1.0}
 """The share of a label's width that is to the left of its place."""
-AS_WIDE: Spec = {"value": 0, "condition": {"value": 1, "test": f"datum.narrow == (width < {SIZE[0]})"}}
+AS_WIDE = {"transform": [{"filter": f"datum.narrow == (width < {SIZE[0]})"}]}
 """A label belongs to a narrow chart or to a wide one."""
 EDGE: Spec = {"x2": {"field": "to_x"}, "y2": {"field": "to_y"}}
 Range = tuple[float, float]
@@ -132,10 +132,10 @@ def token_map(
         ]
         of_reader = [row for row in here_labels if row["place"] is not None]
         of_others = [row for row in here_labels if row["place"] is None]
-        text = {"x": x, "y": y, "text": {"field": "token"}, "opacity": AS_WIDE}
+        text = {**here, "text": {"field": "token"}}
         bold, plain = {**mark, **how, "fontWeight": "bold"}, {**mark, **how, "color": MIDDLE}
-        layers += [layer(bold, of_reader, color=hue, **text)] * bool(of_reader)
-        layers += [layer(plain, of_others, **text)] * bool(of_others)
+        layers += [layer(bold, of_reader, color=hue, **text) | AS_WIDE] * bool(of_reader)
+        layers += [layer(plain, of_others, **text) | AS_WIDE] * bool(of_others)
     left_out = sides.count(None)
     note = f"{left_out} labels that would overlap are left out." * bool(left_out)
     return chart(*layers, usermeta={"least": size, "note": note}), left_out

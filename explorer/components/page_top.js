@@ -85,14 +85,15 @@ function watchLines() {
   addEventListener("resize", fade);
 }
 
-// A tap on a chart, or beside a mark, shows what pointing at the mark shows.
-function tapped({target, pointerType, clientX, clientY}) {
-  if (pointerType !== "touch" || !target.closest?.(".stVegaLiteChart canvas")) return;
-  for (let at = 0; at < 25; at++) {
+// A tap on a mark of a chart, or beside it, shows what pointing at it shows.
+function tapped({target, pointerType, clientX: x, clientY: y}) {
+  document.querySelector("#vg-tooltip-element")?.classList.remove("visible");
+  const chart = pointerType === "touch" && target.closest?.(".stVegaLiteChart");
+  for (let at = 0; chart && at < 25; at++) {
     const away = 3 * Math.ceil(at / 8), turn = at * Math.PI / 4;
-    target.dispatchEvent(new PointerEvent("pointermove", {
-      bubbles: true, clientX: clientX + away * Math.cos(turn), clientY: clientY + away * Math.sin(turn),
-    }));
+    const place = {clientX: x + away * Math.cos(turn), clientY: y + away * Math.sin(turn)};
+    const part = document.elementFromPoint(place.clientX, place.clientY);
+    part?.dispatchEvent(new PointerEvent("pointermove", {bubbles: true, ...place}));
     if (document.querySelector("#vg-tooltip-element.visible")) return;
   }
 }

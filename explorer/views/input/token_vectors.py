@@ -229,7 +229,9 @@ def draw_moving_tokens(
     if in_3d:
         plotly_chart(
             moving_scatter(
-                moving_tokens(space, names, labels), titles, palette(st.context.theme.type)
+                moving_tokens(space, names, labels),
+                [title.removesuffix(" of the variance") for title in titles],
+                palette(st.context.theme.type),
             ),
             key="embedding_points",
             title=title,
