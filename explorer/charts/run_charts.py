@@ -76,7 +76,7 @@ def overlaid_curves(
     colours = [palette.series[at % len(palette.series)] for at in range(len(names))]
     dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
     longest = max((len(name) for name in names), default=1)
-    in_a_row = max(1, min(3, 56 // (longest + 4)))  # over half a page
+    in_a_row = {"expr": f"clamp(floor(width / {6.3 * (longest + 4):.0f}), 1, 3)"}
     legend = {"columns": in_a_row, "labelLimit": 400}
     color, dash = (
         {"field": "name", "type": "nominal", "legend": legend}

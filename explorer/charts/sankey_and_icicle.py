@@ -46,7 +46,7 @@ def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
         "<extra></extra>",
         textfont={"color": palette.background},
         leaf={"opacity": 1},
-        pathbar={"visible": False},
+        pathbar={"thickness": 28},
     )
     return figure_of(icicle, uniformtext={"minsize": 12, "mode": "hide"})  # what fits is written
 

@@ -17,9 +17,9 @@ from explorer.charts.vega_lite import (
     text_line,
 )
 
-SIZE, PRINTED_SIZE = (540, 400), (620, 270)
-"""The pixels within the axes of a small window, and in print; labels that fit fit in a larger one.
-"""
+SIZE, PRINTED_SIZE, PHONE = (540, 400), (620, 270), (310, 480)
+"""The pixels within the axes of a small window, in print, and on a phone; labels that fit fit in a
+larger one."""
 CHARACTER, LINE, MARK = 7.4, 15, 5
 """Pixels: the width and height of a label's character, and half the side of a token's mark."""
 SIDES: dict[str, dict[str, Any]] = {
@@ -33,6 +33,8 @@ SIDES: dict[str, dict[str, Any]] = {
 }
 BEFORE_LABEL = {"left": 0.0, "center": 0.5, "right": 1.0}
 """The share of a label's width that is to the left of its place."""
+AS_WIDE = {"transform": [{"filter": f"datum.narrow == (width < {SIZE[0]})"}]}
+"""A label belongs to a narrow chart or to a wide one."""
 EDGE: Spec = {"x2": {"field": "to_x"}, "y2": {"field": "to_y"}}
 Range = tuple[float, float]
 Size = tuple[int, int]
@@ -82,7 +84,7 @@ def token_map(
     named = {(round(end.x, 4), round(end.y, 4)) for end in ends}  # one label for one place
     near = [point for point in tokens.near if (round(point.x, 4), round(point.y, 4)) not in named]
     labelled = [point for point in [*chosen, *others, *near] if point.is_finite]
-    sides = label_sides(labelled, ranges, size)
+    sides, narrow = (label_sides(labelled, ranges, room) for room in (size, PHONE))
     edges = [
         {"x": start.x, "y": start.y, "to_x": end.x, "to_y": end.y}
         for start in chosen
@@ -129,16 +131,17 @@ def token_map(
     for side, how in SIDES.items():
         mark: Spec = {"type": "text", "font": "monospace", "fontSize": 12, "baseline": "middle"}
         here_labels = [
-            {**asdict(point), "place": hues.get(id(point))}
-            for point, taken in zip(labelled, sides, strict=True)
+            {**asdict(point), "place": hues.get(id(point)), "narrow": on is narrow}
+            for on in (sides, narrow)
+            for point, taken in zip(labelled, on, strict=True)
             if taken == side
         ]
         of_reader = [row for row in here_labels if row["place"] is not None]
         of_others = [row for row in here_labels if row["place"] is None]
-        text = {"x": x, "y": y, "text": {"field": "token"}}
+        text = {**here, "text": {"field": "token"}}
         bold, plain = {**mark, **how, "fontWeight": "bold"}, {**mark, **how, "color": MIDDLE}
-        layers += [layer(bold, of_reader, color=hue, **text)] * bool(of_reader)
-        layers += [layer(plain, of_others, **text)] * bool(of_others)
+        layers += [layer(bold, of_reader, color=hue, **text) | AS_WIDE] * bool(of_reader)
+        layers += [layer(plain, of_others, **text) | AS_WIDE] * bool(of_others)
     left_out = sides.count(None)
     note = f"{left_out} labels that would overlap are left out." * bool(left_out)
     return chart(*layers, usermeta={"least": size, "note": note}), left_out

@@ -2,7 +2,7 @@
 
 import {css, fitted, isolated} from "./shared.js";
 
-export const CHIP = 24, SLANTED = 52, LEAN = Math.PI / 3.2;
+export const CHIP = 24, SLANTED = 52;
 
 // A chip that is at most so wide, or a slanted label where no width is given.
 export function tokenLabel(pen, ink, token, muted, x, y, wide) {
@@ -27,7 +27,7 @@ export function tokenLabel(pen, ink, token, muted, x, y, wide) {
 export function slanted(pen, x, y, text, above) {
   pen.save();
   pen.translate(x, y);
-  pen.rotate(-LEAN);
+  pen.rotate(-Math.PI / 3.2);
   pen.textAlign = above ? "left" : "right";
   pen.fillText(text, 0, 0);
   pen.restore();

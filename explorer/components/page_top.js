@@ -94,7 +94,7 @@ function watchMenu() {
 }
 
 // On a phone a row of controls is one line that scrolls, also at a tap on its sign: see page_top.css.
-const LINES = "#stMain :is(.st-key-title, .stHorizontalBlock, .stElementContainer:has(> [data-testid=stButtonGroup]))";
+const LINES = "#stMain :is(.st-key-title, .stHorizontalBlock, .stVegaLiteChart, .stElementContainer:has(> [data-testid=stButtonGroup]))";
 function watchLines() {
   if (globalThis.explorerLines) return;
   const lines = new WeakMap();
@@ -113,11 +113,25 @@ function watchLines() {
   addEventListener("resize", fade);
 }
 
+// A tap on a mark of a chart, or beside it, shows what pointing at it shows.
+function tapped({target, pointerType, clientX: x, clientY: y}) {
+  document.querySelector("#vg-tooltip-element")?.classList.remove("visible");
+  const chart = pointerType === "touch" && target.closest?.(".stVegaLiteChart");
+  for (let at = 0; chart && at < 25; at++) {
+    const away = 3 * Math.ceil(at / 8), turn = at * Math.PI / 4;
+    const place = {clientX: x + away * Math.cos(turn), clientY: y + away * Math.sin(turn)};
+    const part = document.elementFromPoint(place.clientX, place.clientY);
+    part?.dispatchEvent(new PointerEvent("pointermove", {bubbles: true, ...place}));
+    if (document.querySelector("#vg-tooltip-element.visible")) return;
+  }
+}
+
 export default function ({data: [page, hidden]}) {
   sameTheme();
   watchStages();
   watchMenu();
   watchLines();
+  addEventListener("click", tapped);
   hide(hidden);
   oneEntryForAnAct();
   skip();

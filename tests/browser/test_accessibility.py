@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser import page_views
 from tests.browser.axe import findings
 from tests.browser.conftest import Visit
+from tests.browser.map_places import Drawn
 from tests.browser.visiting import Visitor, box_of
 
 SAID = """() => {
@@ -206,3 +207,8 @@ def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     visitor.drawn("pass_map")
     stage = box_of(visitor.widget("pass_map").locator(".stage"))
     assert min(stage["width"], stage["height"]) > 240
+    drawn = Drawn(visitor)
+    (x, y), blank = drawn.token(0, 7), drawn.node(0, 0, 3)
+    for at, token in (((x - 17, y + 24), "white"), (blank, "does")):  # a slanted word, an empty place
+        drawn.canvas.tap(position=dict(zip("xy", at, strict=True)))
+        expect(drawn.sentence).to_contain_text(f"Where {token} goes")

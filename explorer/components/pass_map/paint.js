@@ -3,11 +3,12 @@
 import {drawInside} from "./block.js";
 import {wroteIn} from "./flow.js";
 import {sameEdge} from "./view.js";
-import {CHIP, LEAN, slanted, SLANTED, tokenLabel} from "../columns.js";
+import {CHIP, slanted, SLANTED, tokenLabel} from "../columns.js";
 import {css, fitted, isolated, rgb, sized} from "../shared.js";
 
 export const GUTTER = 38, NARROWEST = 17, FITS = 11, APART = 40, WORD = 12, INSIDE = 296, LEFT = 90, CLASSES = 56;
 const BEFORE_MLP = {self_attn: 0.26, cross_attn: 0.5}, MLP_AT = 0.74, HEADED = 0.1;
+const LEAN = 1 / Math.tan(Math.PI / 3.2);  // of a slanted label: see columns.js
 
 const rowsAt = part => BEFORE_MLP[part.name.split(".")[1]];
 
@@ -65,8 +66,8 @@ const placed = state => {
 
 // How far to the left of its column's foot a slanted label is at this height.
 export function leaning({place}, y) {
-  if (place.slantedBelow && y > place.floor + 2) return (y - place.floor - 10) / Math.tan(LEAN);
-  return place.slantedAbove && y < place.ceiling ? (y - place.ceiling + 11) / Math.tan(LEAN) : 0;
+  if (place.slantedBelow && y > place.floor + 2) return (y - place.floor - 10) * LEAN;
+  return place.slantedAbove && y < place.ceiling ? (y - place.ceiling + 11) * LEAN : 0;
 }
 
 export const xOf = ({place}, stack, token) => place.stacks[stack.at].left + (token + 0.5) * place.column;

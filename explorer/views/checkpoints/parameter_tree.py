@@ -20,7 +20,8 @@ INDENT = "\u2003"
 IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 CAPTION = (
     "A box is as tall as its share of all parameters; the boxes right of a part add up to it. "
-    "Choose a part to enlarge it. Layers that are built alike are counted in one box. "
+    "Choose a part to enlarge it, and a part in the row on top to go back. "
+    "Layers that are built alike are counted in one box. "
     "Parts without parameters of their own, such as tied weights, have no box."
 )
 

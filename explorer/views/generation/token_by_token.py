@@ -44,8 +44,6 @@ MOST_TOKENS = 12
 """Rows of the table of the next token, without those of branches and of all other tokens."""
 LEAST_SHARE = 1e-4
 """The smallest probability that the table writes."""
-TEXT_HEIGHT = 36
-"""Pixels: two lines of text, which scroll."""
 
 
 def draw_token_by_token(context: PageContext, row: DeltaGenerator) -> Script:
@@ -199,7 +197,6 @@ def _draw_text(opened: OpenModel, prompt: Prompt, path: list[int], step: int) ->
         highlight=end - 1,
         later=end,
         on_pick=go_to,
-        height=TEXT_HEIGHT,
         prompt=prompt_length,
     )
 

@@ -230,7 +230,9 @@ def draw_moving_tokens(
     if in_3d:
         plotly_chart(
             moving_scatter(
-                moving_tokens(space, names, labels), titles, palette(st.context.theme.type)
+                moving_tokens(space, names, labels),
+                [title.removesuffix(" of the variance") for title in titles],
+                palette(st.context.theme.type),
             ),
             key="embedding_points",
             title=title,
@@ -402,7 +404,7 @@ def caption_of(
         "the ends of grey lines, are the nearest tokens by cosine similarity in all dimensions."
     )
     if left_out:
-        text += f" {left_out} of the labels would overlap: point at a mark to read its label."
+        text += f" {left_out} of the labels would overlap: point at a mark, or tap it, to read its label."
     some = f"{space.sampled:,} of {size:,} tokens, sampled with seed {SEED}"
     text += f" Grey is the vocabulary{f': {some}' if space.sampled < size else ''}."
     if axes.rows < axes.size:

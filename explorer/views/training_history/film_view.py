@@ -44,7 +44,7 @@ VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
 STEP_WIDTH = 220
 FILM, STEP = "film", "film_step"
-PASS, LAYER, AROUND = "film_pass", 64, 320
+PASS = "film_pass"
 MOST_FILM_BYTES = 16_000_000
 """Of all frames together; a larger film has the thumbnails of all heads, not their weights."""
 MOST_FILM_TOKENS = 128
@@ -234,13 +234,11 @@ def _draw_pass(context: PageContext, history: History, moment: PassAtStep) -> No
         return
     picture, usual = picture_of(opened, forward), first_answer(opened, forward)
     title = f"{history.run.title}: the forward pass over “{forward.text}”"
-    layers = max(len(blocks) for blocks in picture.flow.stacks.values())
     pass_map(
         encode(picture, PASS, title, usual, ()),
         key=PASS,
         title=title,
         choice=choice_of(MapSelection(usual, None, LEAST_USUAL, None), context, picture),
-        height=AROUND + LAYER * layers,
         on_chosen=lambda value: None,
         on_go=lambda value: None,
     )
