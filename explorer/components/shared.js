@@ -39,15 +39,18 @@ export const singlesOf = ({planes: {exact}}) => exact && new Float32Array(exact.
 
 // ---- numbers ----------------------------------------------------------------------
 
+// At least 0 and at most `most`.
+export const upTo = (most, value) => Math.max(0, Math.min(most, value));
+
 // Three significant digits, never finer than what was sent.
 export function number(value, spec) {
   if (Number.isNaN(value)) return "no value";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const step = (spec.high - spec.low) / spec.steps;
-  const finest = Math.max(0, Math.min(6, Math.floor(1e-9 - Math.log10(step))));
+  const finest = upTo(6, Math.floor(1e-9 - Math.log10(step)));
   const size = Math.floor(Math.log10(Math.abs(value)));
-  const text = Math.abs(value).toFixed(Math.max(0, Math.min(finest, 2 - size)));
+  const text = Math.abs(value).toFixed(upTo(finest, 2 - size));
   return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
 }
 
@@ -82,7 +85,7 @@ export function inCell(value, digits) {
 // How full a colour is, 0 to 1, where `top` has all of it; on a log scale three decades lie below.
 const DECADES = 3;
 export function strength(value, top, log) {
-  const share = top > 0 ? Math.max(0, Math.min(1, value / top)) : 0;
+  const share = top > 0 ? upTo(1, value / top) : 0;
   return log && share > 0 ? Math.max(0, 1 + Math.log10(share) / DECADES) : share;
 }
 
@@ -319,7 +322,7 @@ const ARROWS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRi
 export function moved(key, from, sizes) {
   const step = ARROWS[key];
   if (!step || sizes.includes(0)) return undefined;
-  return step.map((by, side) => from ? Math.max(0, Math.min(sizes[side] - 1, from[side] + by)) : 0);
+  return step.map((by, side) => from ? upTo(sizes[side] - 1, from[side] + by) : 0);
 }
 
 // A key that has done something does nothing else.

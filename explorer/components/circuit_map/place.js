@@ -1,7 +1,7 @@
 // What is drawn of a circuit, and where: rows of layers, a band for every position.
 
 import {CHIP, SLANTED} from "../columns.js";
-import {isolated, joined} from "../shared.js";
+import {isolated, joined, upTo} from "../shared.js";
 
 export const GUTTER = 40, PILL = 18, APART = 8, AROUND_BAND = 8, NARROW = 15, LEAST_LINE = 12, FOLD = 9;
 export const TOP = 34, ROUNDS = 80, LETTER = 13, DOT = 6, BAND = 48, OUTPUT = 120, THIN = 3, PUSH = 22;
@@ -193,7 +193,7 @@ export const bends = ({from, to}) => {
   return [x0, y0, x0, middle, x1, middle, x1, y1];
 };
 function xAt(from, to, y) {
-  const t = Math.max(0, Math.min(1, (from.y - y) / Math.max(1, from.y - to.y)));
+  const t = upTo(1, (from.y - y) / Math.max(1, from.y - to.y));
   return from.x + (arrives(from, to) - from.x) * t * t * (3 - 2 * t);
 }
 

@@ -3,7 +3,7 @@
 import {paint, signs} from "./paint.js";
 import {bends, layout, spread, TOP} from "./place.js";
 import {fades} from "../fading.js";
-import {choiceOf, css, element, news, publish, taken, tellPage, three} from "../shared.js";
+import {choiceOf, css, element, news, publish, taken, tellPage, three, upTo} from "../shared.js";
 
 const NEAR = 6, LISTED = 5, MOVING = 150;
 
@@ -65,7 +65,7 @@ function choosePart(state, target) {
   if (!target && !state.held) return;
   state.held = isSame ? null : target;
   tell(state);
-  if (state.held) state.root.querySelector(".spoken").textContent = `${spokenOf(state, state.held)} Picked.`;
+  if (state.held) speak(state, state.held, " Picked.");
   if (target?.edge !== undefined || !target || data.parts[target.part][0] === "head") tellChoice(state);
 }
 
@@ -92,21 +92,19 @@ function walk(state, event) {
     const level = part => data.parts[part][1] + rank[data.parts[part][0]] + data.parts[part][2] / 1e6;
     const parts = [...new Set(items.map(item => item.part))].sort((a, b) => level(a) - level(b));
     const from = parts.indexOf(at?.part);
-    point(state, {part: parts[from < 0 ? (upDown > 0 ? 0 : parts.length - 1) : Math.max(0, Math.min(parts.length - 1, from + upDown))]});
+    point(state, {part: parts[from < 0 ? (upDown > 0 ? 0 : parts.length - 1) : upTo(parts.length - 1, from + upDown)]});
   } else if (sideways) {
-    point(state, {edge: at?.edge === undefined ? 0 : Math.max(0, Math.min(count - 1, at.edge + sideways))});
+    point(state, {edge: at?.edge === undefined ? 0 : upTo(count - 1, at.edge + sideways)});
   } else if (event.key === "Enter" || event.key === " ") choosePart(state, at ?? null);
   else if (event.key === "Escape") { state.held = null; point(state, null); tell(state); }
   else return;
-  if (state.pointed && event.key.startsWith("Arrow")) {
-    state.root.querySelector(".spoken").textContent = spokenOf(state, state.pointed);
-  }
+  if (state.pointed && event.key.startsWith("Arrow")) speak(state, state.pointed);
   taken(event);
 }
 
 // ---- words -----------------------------------------------------------------------------
 
-const kindOf = {head: "Head", "feed-forward": "Feed-forward", embedding: "Embedding", logits: "Output"};
+const kindOf = {embedding: "Embedding", logits: "Output"};
 const nameOf = ([kind, layer, , title]) =>
   kind === "head" ? `Head ${title}` : kind === "feed-forward" ? `Feed-forward ${layer}` : kindOf[kind];
 const signed = value => value === null ? "no value" : value > 0 ? `+${three(value)}` : three(value);
@@ -119,16 +117,21 @@ function spokenOf({data}, target) {
   return `${name}: estimate ${signed(estimate)}${exact === null ? "" : `, exact ${signed(exact)}`}.`;
 }
 
+const speak = (state, target, more = "") => {
+  state.root.querySelector(".spoken").textContent = spokenOf(state, target) + more;
+};
+
 function tell(state) {
   const {root, data, pointed, held} = state, line = root.querySelector(".sentence");
   const there = held && (held.edge === undefined ? state.items.some(item => item.part === held.part) : held.edge < state.count);
   state.shown = pointed ?? (there ? held : null);
-  const weakest = data.edges[state.count - 1]?.scores[0] ?? 0;
   line.textContent = `of ${data.every.toLocaleString("en-US")}; each accounts for at least ` +
-    `${three(Math.abs(weakest))} of the difference of ${three(data.difference ?? NaN)}`;
+    `${three(Math.abs(data.edges[state.count - 1]?.scores[0] ?? 0))} of the difference of ${three(data.difference ?? NaN)}`;
   card(state);
   paint(state);
 }
+
+const what = words => element("div", "what", words);
 
 function row(name, value, className = "") {
   const line = element("div", `row ${className}`);
@@ -155,7 +158,7 @@ function card(state) {
 
 function scores([estimate, exact, spread], difference) {
   const rows = [row("estimate", signed(estimate))];
-  if (spread !== null && spread !== undefined) rows.push(row("spread over pairs", three(spread)));
+  if (spread != null) rows.push(row("spread over pairs", three(spread)));
   rows.push(row("exact", exact === null ? "not patched" : signed(exact)));
   const best = exact ?? estimate;
   if (difference && best !== null) rows.push(row("of the difference", percent(best / difference)));
@@ -164,8 +167,8 @@ function scores([estimate, exact, spread], difference) {
 
 function edgeCard({data}, index) {
   const edge = data.edges[index], rows = [element("div", "title", edge.title)];
-  rows.push(element("div", "what", `edge ${index + 1} of ${data.edges.length}${edge.reads ? `, read as ${edge.reads}` : ""}`));
-  rows.push(...scores(edge.scores, data.difference), element("div", "what", "at"));
+  rows.push(what(`edge ${index + 1} of ${data.edges.length}${edge.reads ? `, read as ${edge.reads}` : ""}`));
+  rows.push(...scores(edge.scores, data.difference), what("at"));
   for (const [at, score] of edge.at) rows.push(row(`${data.tokens[at]} (${at})`, signed(score), "token"));
   if (edge.elsewhere >= 0.005) rows.push(row("elsewhere", percent(edge.elsewhere)));
   return rows;
@@ -180,12 +183,12 @@ function partCard({data, count}, part) {
   for (const [side, words] of [["to", "into it"], ["from", "out of it"]]) {
     const own = drawn.filter(edge => edge[side] === part);
     if (!own.length) continue;
-    rows.push(element("div", "what", `${own.length} drawn ${own.length === 1 ? "edge" : "edges"} ${words}`));
+    rows.push(what(`${own.length} drawn ${own.length === 1 ? "edge" : "edges"} ${words}`));
     for (const edge of own.slice(0, LISTED)) {
       const end = edge.title.split(" → ")[side === "to" ? 0 : 1];
       rows.push(row(side === "to" && edge.reads ? `${end} as ${edge.reads}` : end, signed(edge.scores[0])));
     }
-    if (own.length > LISTED) rows.push(element("div", "what", `and ${own.length - LISTED} more`));
+    if (own.length > LISTED) rows.push(what(`and ${own.length - LISTED} more`));
   }
   return rows;
 }
@@ -202,9 +205,9 @@ function foldedWords({data, place: {folded, thin}}) {
 // Another number of edges is drawn; the output stays in sight until a pointer comes.
 function counted(state) {
   const {data, root, stage} = state;
-  state.range.max = String(data.counts.length - 1);
-  state.range.value = String(Math.max(0, data.counts.indexOf(state.count)));
-  root.querySelector(".count output").textContent = String(state.count);
+  state.range.max = data.counts.length - 1;
+  state.range.value = Math.max(0, data.counts.indexOf(state.count));
+  root.querySelector(".count output").textContent = state.count;
   if (!stage.clientWidth) return;
   const drawn = data.edges.slice(0, state.count).flatMap(edge => edge.at.map(([, score]) => Math.abs(score)));
   state.largest = Math.max(...drawn, 1e-12);
@@ -226,7 +229,7 @@ function move(state) {
   const start = performance.now(), turn = state.moving = {};
   const frame = now => {
     if (state.moving !== turn || !state.root.isConnected) return;
-    state.moved = Math.max(0, Math.min(1, (now - start) / MOVING));
+    state.moved = upTo(1, (now - start) / MOVING);
     paint(state);
     if (state.moved < 1) requestAnimationFrame(frame);
   };
