@@ -64,13 +64,16 @@ def as_picture(data: FigureData | TableData, kind: str, fine: float = 1.0) -> by
     return file.getvalue()
 
 
-def draw(data: FigureData | TableData, more: tuple[str, ...], width: float) -> "Figure":
+def draw(
+    data: FigureData | TableData, more: tuple[str, ...], width: float, height: float | None = None
+) -> "Figure":
     """A matrix or table, not yet saved. Call it inside `printing`, which yields `more` families.
 
-    `width` is in inches; the size of type does not depend on it.
+    `width` is in inches; the size of type does not depend on it. A matrix of a fixed `height` may
+    have cells that are wider than high.
     """
     if isinstance(data, FigureData):
-        return _figure(data, more, width)
+        return _figure(data, more, width, height)
     return _table(data, more, width)
 
 
@@ -135,7 +138,12 @@ def texts_of(data: FigureData | TableData) -> list[str]:
     return [data.title, *data.columns, *cells]
 
 
-def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WIDTH) -> "Figure":
+def _figure(
+    data: FigureData,
+    more: tuple[str, ...] = (),
+    width: float = PAGE_WIDTH,
+    fixed: float | None = None,
+) -> "Figure":
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -151,7 +159,8 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
 
     rows, columns = values.shape
     room, side = width - _around(width), min(rows, columns)
-    height = min(9.0, max(2.2, room * rows / max(1, columns) + 1.4))  # square cells, within a page
+    square = min(9.0, max(2.2, room * rows / max(1, columns) + 1.4))  # cells, within a page
+    height = fixed or square
     # A wide matrix may need more height for its row labels.
     has_height = columns <= rows or room / columns >= LABEL_APART
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
@@ -162,7 +171,7 @@ def _figure(data: FigureData, more: tuple[str, ...] = (), width: float = PAGE_WI
         vmin=-1.0 if is_diverging else 0.0,
         vmax=1.0,
         interpolation="nearest",
-        aspect="equal" if has_height and max(rows, columns) <= 4 * side else "auto",
+        aspect="equal" if not fixed and has_height and max(rows, columns) <= 4 * side else "auto",
     )
     for row, cells in enumerate(~visible):
         axes.broken_barh(

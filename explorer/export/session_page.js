@@ -37,22 +37,28 @@ async function show(at) {
   globalThis.explorerChoices = new Map();
   globalThis.explorerFrames = undefined;
   step.classList.add("drawing");
+  arrange();
   place.append(step.querySelector("template").content.cloneNode(true));
   enlarge(place, 1);
   leave = [...place.querySelectorAll(".host")].map(draw);
   await Promise.all(leave);
+  tellNames(step, place);
   await enlargeToFit(step, place, () => mine === turn);
   if (mine !== turn) return;
   step.classList.remove("drawing");
   tellMore();
 }
 
-// Letters of 11 pixels become 18 where there is room as on a projector; they are smaller where the
+// Letters of 12 pixels become 18 where there is room as on a projector; they are smaller where the
 // first figure would not be there whole.
-const least = () => innerWidth < 1000 ? 1 : 1.64;
+const least = () => innerWidth < 1000 ? 1 : 1.51;
 const SIZES = Array.from({length: 25}, (_, at) => LARGEST - at * FINEST);
+const arrange = () => document.documentElement.classList.toggle("presenting", innerWidth >= 1000);
+const roomy = place => [...place.querySelectorAll(".host")].filter(host => host.style.getPropertyValue("--room"));
 
+// What takes the window that is left takes the slide; the other figures are below it.
 async function enlargeToFit(step, place, isMine) {
+  if (roomy(place).length) return enlarge(place, least());
   let first = 0, last = SIZES.length;  // by halves: each look takes a frame or two
   while (first < last && isMine()) {
     const middle = (first + last) >> 1, size = SIZES[middle];
@@ -66,9 +72,25 @@ async function enlargeToFit(step, place, isMine) {
   if (isMine()) enlarge(place, SIZES[first] ?? least());
 }
 
+const LOWEST = 260, EDGE = 14;
 function enlarge(place, by) {
   zoom = by;
   place.style.zoom = by;
+  const step = place.closest(".step");
+  const left = measure.call(step).bottom - measure.call(place).top - step.scrollTop - EDGE;
+  for (const host of roomy(place)) host.style.setProperty("--room", `${Math.max(LOWEST, Math.floor(left / by))}px`);
+  document.dispatchEvent(new Event("explorer-room"));
+}
+
+// The name of a figure stands once: in its own line over it, unless the slide has it.
+function tellNames(step, place) {
+  const title = step.querySelector("h2").textContent;
+  for (const figure of place.querySelectorAll("figure:has(> .host)")) {
+    const host = figure.querySelector(".host"), own = host.shadowRoot.querySelector(".sentence")?.textContent;
+    const name = figure.querySelector("figcaption"), is = text => Boolean(text) && title.includes(text.trim());
+    name.hidden = Boolean(own) || is(name.textContent);
+    host.style.setProperty("--named", is(own) ? "hidden" : "visible");
+  }
 }
 
 const fits = (step, place) =>

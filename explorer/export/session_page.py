@@ -8,12 +8,14 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.charts.figure_data import OfflinePicture, OfflineView
+from explorer.charts.figure_data import WINDOW, OfflinePicture, OfflineView
 from explorer.export import offline_page
 from explorer.export.kept_view import KeptView
 from explorer.system.limits import SESSION_FILE_BYTES
 
 STYLE, SCRIPT = (Path(__file__).with_suffix(kind).read_text("utf-8") for kind in (".css", ".js"))
+CHOOSE = ("grid", "stage_list")
+"""Views that choose what another one shows."""
 GONE = "This view has no picture."
 KEYS = (
     "<kbd>Space</kbd> and <kbd>→</kbd> go on, <kbd>←</kbd> goes back, <kbd>Home</kbd> and "
@@ -70,7 +72,7 @@ def refusal(views: Sequence[KeptView]) -> str:
 
 
 def _step(at: int, view: KeptView, base: str) -> str:
-    figures = "".join(map(_figure, view.pictures)) or f'<p class="gone">{GONE}</p>'
+    figures = "".join(map(_figure, _main_first(view.pictures))) or f'<p class="gone">{GONE}</p>'
     about = "".join(
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd></div>"
         for name, text in view.about.items()
@@ -83,6 +85,21 @@ def _step(at: int, view: KeptView, base: str) -> str:
         f'<div class="figures"></div><template>{figures}</template>'
         f'<p class="said" hidden>{html.escape(view.note)}</p></section>'
     )
+
+
+def _main_first(
+    pictures: Sequence[OfflineView | OfflinePicture],
+) -> Sequence[OfflineView | OfflinePicture]:
+    """What fills the slide is first: the first that takes a window and does not only choose."""
+    main = next(
+        (
+            at
+            for at, part in enumerate(pictures)
+            if isinstance(part, OfflineView) and part.height == WINDOW and part.kind not in CHOOSE
+        ),
+        0,
+    )
+    return [*pictures[main:], *pictures[:main]]
 
 
 def _figure(picture: OfflineView | OfflinePicture) -> str:

@@ -41,8 +41,9 @@ FOOT = MARGIN / 2
 LARGEST_SCALE, CHART_SCALE, MATRIX_SCALE = 2.2, 1.4, (1.7, 1.7, 1.35)
 """The most that a figure is enlarged, and the usual enlargement of a chart and of a matrix (alone,
 one of two, one of three)."""
-WIDEST_MATRIX, AROUND_PLOT = 3.4, 60
-"""Inches of a matrix before it is enlarged; pixels around the plot of a chart."""
+WIDER, AROUND_MATRIX, AROUND_PLOT = 1.6, (1.6, 0.9), 60
+"""The most that a cell is as wide as it is high; inches beside and above a matrix before it is
+enlarged; pixels around the plot of a chart."""
 
 
 Box = tuple[float, float, float, float]
@@ -99,9 +100,15 @@ def _printed_pages(slides: Sequence["_Slide"], turn: Turn) -> bytes:
             pages.savefig(slide.words())
         for figure, box in zip(slide.figures, slide.boxes, strict=True):
             if isinstance(figure, FigureData) or figure.spec is None:
-                wide = min(box[2] / 72 / MATRIX_SCALE[len(slide.figures) - 1], WIDEST_MATRIX)
+                scale = 72 * MATRIX_SCALE[len(slide.figures) - 1]
+                wide, high = box[2] / scale, box[3] / scale
+                if isinstance(figure, FigureData):
+                    rows, columns = figure.values.shape
+                    beside, above = AROUND_MATRIX
+                    high = min(high, above + (wide - beside) * max(1, rows / max(1, columns)))
+                    wide = min(wide, beside + WIDER * (high - above) * columns / max(1, rows))
                 with turn(), print_figure.printing(texts) as more:
-                    drawing = print_figure.draw(figure, more, wide)
+                    drawing = print_figure.draw(figure, more, max(wide, 2.0), high)
                     pages.savefig(drawing, dpi=print_figure.DOTS_PER_INCH)
     with turn(), print_figure.printing(texts):  # this writes the fonts
         pages.close()
@@ -124,8 +131,14 @@ class _Slide:
         self.session, self.place = title, place
         self.link = base + view.address if base else None
         origin = [(k, v) for k, v in view.about.items() if k != "sentence" or v not in view.title]
-        about = " · ".join(f"{name} {text}" for name, text in origin)
         self.figures = main_figures(view.figures)
+        about = " · ".join(f"{name} {text}" for name, text in origin)
+        if len(self.figures) == 1:  # its name stands once, over it in the slide's own type
+            name = self.figures[0].title
+            about = " · ".join(
+                [name, *(f"{key} {text}" for key, text in origin if not _says(name, key, text))]
+            )
+            self.figures = [replace(self.figures[0], title="")]
         caption = view.note if view.is_drawn else GONE
         self.head = [
             (line, size, colour, above if at == 0 else 0)
@@ -161,6 +174,12 @@ class _Slide:
             where = SLIDE_WIDTH / 2, FOOT, SMALL_TYPE, LIGHT.series[0]
             _write(slide, "Open in the app", *where, ha="center", url=self.link)
         return slide
+
+
+def _says(title: str, name: str, text: str) -> bool:
+    """Whether a title has this part of the origin."""
+    words = f"{name} {text}" if text.isdecimal() else text
+    return words.casefold() in title.casefold()
 
 
 def _write(

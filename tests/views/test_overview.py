@@ -13,6 +13,7 @@ from explorer.app.session import SESSION_KEY, Session
 from explorer.catalog import opened_model
 from explorer.charts.figure_data import TableData
 from explorer.inference.forward_pass import run_text
+from explorer.views.overview import pass_picture
 from explorer.views.overview.map_choices import LEAST_USUAL
 from tests import apps
 from tests.apps import exported, said, views
@@ -228,7 +229,8 @@ def test_the_edges_are_exported_as_they_are_drawn(monkeypatch: pytest.MonkeyPatc
     edges = information_flow.route(flow, flow.starts[asked]).edges["decoder.self_attn"]
     table: Any = exported(at, monkeypatch)
     assert isinstance(table, TableData)
-    assert table.title.endswith(f"edges to answer {asked}")
+    answer = pass_picture.all_answers(opened, forward)[asked]
+    assert table.title.endswith(f"“{answer.label}”: probability {answer.options[0][1]:.3g}")
     strongest = edges[edges >= 0.02].sort(descending=True).values
     assert table.columns["importance"] == pytest.approx(strongest.tolist(), rel=1e-5)
     where = zip(*(table.columns[name] for name in ("layer", "query", "key")), strict=True)

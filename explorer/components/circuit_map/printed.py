@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explorer.analysis.wiring import CircuitNode
-from explorer.charts.network import LETTER, Mark, Place, Stroke, Word, network, slant
+from explorer.charts.network import LETTER, SLANT, Mark, Place, Stroke, Word, network, slant
 from explorer.charts.theme import LIGHT
 from explorer.charts.vega_lite import Spec
 from explorer.text.token_labels import texts
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FOR, AGAINST, ATTENDS = "raises the metric", "lowers it", "attention, from key to query"
 COLOURS = {FOR: LIGHT.positive[7], AGAINST: LIGHT.negative[7], ATTENDS: LIGHT.muted}
-HIGH, DOT, APART, LINE, FOLDED, ABOVE, QUIET, USUAL = 18, 6, 10, 44, 12, 34, 17, 56
+HIGH, DOT, APART, LINE, FOLDED, ABOVE, QUIET, USUAL = 18, 6, 10, 44, 12, 34, 22, 56
 """Pixels: the height of a part, the side of a dot, what is beside a part; a line of parts, and a
 layer without any; the output's room; a column without parts, and the least of one with parts."""
 
@@ -142,6 +142,14 @@ def _places(
     words = [
         Word((left + wide / 2, height + 14), label, angle)
         for left, wide, label in zip(lefts, widths, labels, strict=True)
+    ]
+    below = height + 14 + max(16, LETTER * angle / SLANT * max(map(len, labels)))
+    words += [
+        Word((left + wide / 2, below), f"⇄ {other}", muted=True)
+        for left, wide, label, other in zip(
+            lefts, widths, labels, texts(circuit.corrupted), strict=True
+        )
+        if label != other
     ]
     layers = [Word((-10, height - row), name, muted=True) for row, name in marks]
     return places, (sum(widths), height), words + layers

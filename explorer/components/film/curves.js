@@ -110,8 +110,10 @@ function mark(pen, ink, at, words, {start, tall, width}) {
   pen.setLineDash([2, 3]);
   pen.stroke(new Path2D(`M${Math.round(at) + 0.5} ${start}v${tall}`));
   pen.setLineDash([]);
+  const isRight = at > width / 2, wide = pen.measureText(words).width + 8;
+  pen.fillStyle = css(ink.background, 0.9);  // a curve may pass under it
+  pen.fillRect(isRight ? at - wide - 2 : at + 2, start + 3, wide, 18);
   pen.fillStyle = css(ink.text);
-  const isRight = at > width / 2;
   pen.textAlign = isRight ? "right" : "left";
   pen.fillText(words, at + (isRight ? -6 : 6), start + 12);
 }

@@ -47,6 +47,7 @@ from explorer.text.number_format import three
 from explorer.text.visible_text import literal
 from explorer.views.circuits.circuit_picture import cell_of_edge, draw_circuit_map, picture_of
 from explorer.views.circuits.head_card import draw_head_card
+from explorer.views.circuits.question_form import question_in_words
 from explorer.views.circuits.question_scores import (
     BACKWARD,
     STRONGEST,
@@ -229,7 +230,7 @@ def draw_circuit(context: PageContext, question: Question, adjust: DeltaGenerato
     picture = picture_of(opened, question, scores, method, exact, parts)
     texts = question.pairs[0].texts
     title = f"{opened.title}: the circuit between “{texts.clean}” and “{texts.corrupted}”"
-    chosen = draw_circuit_map(title, picture)
+    chosen = draw_circuit_map(f"{opened.title}: {question_in_words(question)}", picture)
     if chosen is not None:
         with st.container(border=True):
             if isinstance(chosen, Edge):

@@ -30,7 +30,7 @@ from explorer.components.pass_map import (
 )
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
-from explorer.text.number_format import percent
+from explorer.text.number_format import percent, three
 from explorer.text.token_labels import label_at, named_at, texts
 from explorer.text.visible_text import in_quotes
 from explorer.views.attention.score_sources_view import HeadCell, quick_sources_in_words
@@ -72,7 +72,9 @@ def draw_map(context: PageContext) -> PassMap | None:
         on_go=partial(map_choices.open_link, context),
         appends=appends,
         on_append=lambda option: _append(context, continuations[option]),
-        figures=lambda: figures(picture, selection, title),
+        figures=lambda: figures(
+            picture, selection, f"{title} · {_answer_in_words(context, picture, selection)}"
+        ),
     )
     if selection.block is not None:
         _draw_block(context, picture, *selection.block)
@@ -191,4 +193,15 @@ def figures(picture: PassMap, selection: MapSelection, title: str) -> list[Figur
     names = ("attention", "layer", "head", "query", "key", "share", "importance")
     columns = {name: [row[at] for row in rows] for at, name in enumerate(names)}
     spec = PrintedMap(picture, traced, selection.least).chart(selection.answer)
-    return [TableData(columns, f"{title} · edges to answer {selection.answer}", spec=spec)]
+    return [TableData(columns, title, spec=spec)]
+
+
+def _answer_in_words(context: PageContext, picture: PassMap, selection: MapSelection) -> str:
+    """The answer that the picture leads to, and its score."""
+    if not picture.answers:
+        return f"edges to answer {selection.answer}"
+    known = picture.answers
+    if selection.answer not in known:
+        known = dict(enumerate(pass_picture.all_answers(context.opened, context.forward)))
+    token, score = known[selection.answer].options[0]
+    return f"what led to “{token}”: {picture.score} {three(score)}"
