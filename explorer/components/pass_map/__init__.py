@@ -101,19 +101,10 @@ MAP_WORDS = {
     "offline": "The running app shows the inside of a layer.",
 }
 
-IN_A_BOX = {
-    "norm": "rescaled",
-    "q": "looks for",
-    "k": "offers",
-    "v": "passes on",
-    "scores": "how they fit",
-    "masked": "some hidden",
-    "weights": "how much",
-    "head out": "values mixed",
-    "output projection": "heads joined",
-    "up": "widened",
-    "down": "narrowed",
-}
+IN_A_BOX = {"norm": "rescaled", "q": "looks for", "k": "offers", "v": "passes on"}
+IN_A_BOX |= {"scores": "how they fit", "masked": "some hidden", "weights": "how much"}
+IN_A_BOX |= {"head out": "values mixed", "output projection": "heads joined"}
+IN_A_BOX |= {"up": "widened", "down": "narrowed"}
 """Plain words for a part of a block, by the end of its stage's name or its kind."""
 
 _VIEW = View("pass_map", MAP_HTML)
