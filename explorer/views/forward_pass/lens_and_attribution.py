@@ -29,7 +29,6 @@ from explorer.views.shared.edit_history import AFTER, BEFORE, BOTH
 from explorer.views.shared.heads_grid import CROSS, heads_grid
 from explorer.views.shared.tables import table
 
-START = "Start: the embedding, before layer 0. "
 PREDICTIONS_SHOWN, LAYERS_IN_SIGHT, POSITIONS_SHOWN, OPTIONS = 5, 16, 64, 12
 
 
@@ -65,7 +64,7 @@ def draw_lens(
     usual = {
         "key": "edited_lens" if forward.edits else "lens",
         "title": f"{context.called} · Likeliest token after each layer{edited}",
-        "idle": f"{START * before}Click a column to choose its position.",
+        "idle": f"{'Start: the embedding. ' * before}Click a column to choose its position.",
         "column": position - places.start,
     }
     board(
