@@ -49,19 +49,14 @@ def draw_unknown(context: PageContext) -> None:
 
 def _draw_known(context: PageContext) -> None:
     """A button to a text whose words the model knows: its own example."""
-    example, model = context.entry.example, context.model
-    is_hidden = "text" in session().hidden
-    if isinstance(model, ModelError) or is_hidden or example == context.choice.text:
+    example, tokenizer, start = context.entry.example, context.opened.tokenizer, "Try"
+    if example == context.choice.text or "text" in session().hidden:
         return
-    tokenizer, start = model.tokenizer, "Try"
     if getattr(tokenizer, "kind", "") == "words":
-        start = f"It knows {tokenizer.vocab_size - len(tokenizer.special_ids):,} words: try"
-    st.button(
-        f"{start} {literal(in_quotes(example))}",
-        key="known_words",
-        on_click=widget_state.put,
-        args=("text", example),
-    )
+        count = tokenizer.vocab_size - len({*tokenizer.special_ids, tokenizer.unk_id})
+        start = f"It knows {count:,} words: try"
+    put = partial(widget_state.put, "text", example)
+    st.button(f"{start} {literal(in_quotes(example))}", key="known_words", on_click=put)
 
 
 def draw_special(context: PageContext) -> None:

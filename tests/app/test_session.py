@@ -173,6 +173,7 @@ def test_a_sentence_that_a_model_does_not_read_is_read_by_another_after_one_clic
         at = apps.page(page, model=model, text=text, layer="0")
         assert [each.value for each in at.text].count(sentence) == unread
         assert ("cut" in [button.key for button in at.button]) is (text == long)
+        assert ("It knows 19 words: try “" in str(at.button)) is bool(unread)
         apps.run(at.button(key="suggested_model").click())
         assert (chosen(at)["model"], chosen(at)["text"]) == ("letters", text)
         assert sentence not in [each.value for each in at.text]

@@ -179,7 +179,7 @@ def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
     expect(picture).not_to_be_in_viewport()
     page.keyboard.press("Space")
     expect(picture).to_be_in_viewport(ratio=0.99)  # to the pixel
-    expect(said).to_contain_text("Layer 0")
+    expect(said).to_contain_text("The tokens enter")
     page.keyboard.press("ArrowLeft")
     expect(said).to_contain_text("What led to")
 

@@ -203,7 +203,7 @@ def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> Non
         assert options(drawn.view) == named
         expect(drawn.view.locator(".asked")).to_have_text(f"After {WORDS[at]}")
     said = drawn.point(drawn.token(0, 1))
-    assert said.startswith("Where the goes: the wider a line, the larger the part of that column")
+    assert said.startswith("Where the goes: the wider a line, the larger its part of that column.")
     counted(drawn, forwards(FLOW, "decoder", 1), FLOW, USUAL)
     for layer in (0, 1):
         for token in (0, 4):
@@ -251,15 +251,12 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
             layer, query, key = last_edge(shown, part)
             source = 0 if part.endswith("cross_attn") else at
             said = drawn.point(drawn.edge(part.partition(".")[2], at, layer, query, (source, key)))
-            reads = f"t{query} ({query}) reads t{key} ({key})"
+            reads, value = f"t{query} ({query}) reads", true.edges[part][layer, query, key]
             if part.endswith("cross_attn"):
-                reads = (
-                    f"writing w{query} ({query}, after t{query}), the decoder reads t{key} ({key})"
-                )
+                reads = f"writing w{query} ({query}, after t{query}), the decoder reads"
             assert said == (
-                f"Layer {layer}: {reads}. "
-                f"{percent(true.edges[part][layer, query, key])} of the answer came along this "
-                f"line, most by head {found.heads[query, key]}"
+                f"Layer {layer}: {reads} t{key} ({key}). {percent(value)} of the answer came along "
+                f"this line, most by head {found.heads[query, key]}"
             )
     drawn, block = see(visitor, "both"), of_kind("both").flow.stacks["decoder"][1]
     residual = [1 - each.residual[2] for each in block.attentions.values()]
@@ -336,8 +333,7 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     card = drawn.view.locator(".card")
     expect(card.locator(".title")).to_have_text(f"Layer {layer}, head {head}")
     expect(card.locator(".what")).to_have_text(f"t{query} ({query}) reads t{key} ({key})")
-    amount = f"{percent(found.keys[query, key])} of the reader's new vector was written along"
-    expect(card.locator(".amount")).to_contain_text(amount)
+    expect(card.locator(".amount")).to_contain_text(f"{percent(found.keys[query, key])} of the")
     expect(card.get_by_role("button")).to_have_text(list(PAGE_LINKS.values()))
     where = {"part": SELF, "layer": layer, "head": head, "query": query, "key": key}
     for page, name in PAGE_LINKS.items():
@@ -353,20 +349,17 @@ def test_keys_walk_through_the_answers_and_the_layers(open_demo: OpenDemo) -> No
     expect(drawn.view.locator(".play")).to_be_hidden()  # who asks for less motion only steps
     expect(drawn.view.locator(".write")).to_be_hidden()
     before = visitor.picture("words")
-    enter, listed = "The tokens enter", drawn.view.locator(".options")
-    most = ": each token reads others, most of all: "
-    steps = (enter, f"Layer 0 (0–1){most}", f"Layer 1 (0–1){most}", "The answer: a5, p = 0.450")
-    for name, said in zip(
-        ("on", "on", "on", "back", "on", "on"), (*steps[:3], *steps[1:]), strict=True
-    ):
-        drawn.view.locator(f".controls .{name}").click()
+    enter, most = "The tokens enter", " (0–1): each token reads others, most of all: "
+    steps = (enter, f"Layer 0{most}", f"Layer 1{most}", "The answer: a5, p = 0.450")
+    for said in steps:
+        drawn.view.locator(".controls .on").click()
         expect(drawn.sentence).to_contain_text(said)
-        (expect(listed).to_be_visible if "answer" in said else expect(listed).to_be_hidden)()
+        expect(drawn.view.locator(".options")).to_be_visible(visible=said == steps[-1])
+    drawn.view.locator(".controls .back").click()
     visitor.changed("words", before)
     drawn.canvas.focus()
     for press, said in (
         ("Escape", "What led to a5"),
-        ("ArrowRight", "What led to a5"),
         ("ArrowLeft", "What led to a4"),
         ("ArrowUp", enter),
         ("ArrowUp", "Layer 0 (0–1)"),
@@ -427,9 +420,8 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     assert drawn.point(drawn.token(0, 0)).startswith("Where <s> goes")
     assert drawn.point(drawn.answer(0)) == "What led to a0: p = 0.500"
     visitor.away()
-    for said in ("The tokens enter below, a column for each.", "Layer 0: each token reads others."):
-        drawn.view.locator(".controls .on").click()
-        expect(drawn.sentence).to_have_text(said)
+    drawn.view.locator(".controls .on").dblclick()
+    expect(drawn.sentence).to_have_text("Layer 0: each token reads others.")
     drawn = see(visitor, "nothing")
     assert drawn.notes() == none
     said = drawn.point(drawn.node(0, 0, 1))

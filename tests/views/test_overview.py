@@ -13,6 +13,8 @@ from explorer.app.session import SESSION_KEY, Session
 from explorer.catalog import opened_model
 from explorer.charts.figure_data import TableData
 from explorer.inference.forward_pass import run_text
+from explorer.text.number_format import percent
+from explorer.text.token_labels import texts
 from explorer.views.overview import pass_picture
 from explorer.views.overview.map_choices import LEAST_USUAL
 from tests import apps
@@ -68,9 +70,9 @@ def test_the_edge_is_the_chosen_head_s_pinned_cell() -> None:
     assert choice(at)[6:] == [2, 0, 1, 2, 1]
     _, *cell, first, why = handed(at, "pass_map-why")
     assert cell == ["decoder.cross_attn", 0, 1, 1, 2]
-    wrote, after = header(at)["stacks"][1]["writes"][1], header(at)["stacks"][1]["tokens"][1]
-    assert first.startswith(f"Writing “{wrote}” (1, after “{after}”), this head puts ")
-    assert first.endswith(" % of its attention on “cat” (2).")
+    forward = run_text(opened_model.open_model("translation"), TEXT)
+    assert first == percent(float(forward.weights(cell[0], 0, 1)[1, 2]))
+    assert header(at)["stacks"][1]["writes"] == texts(forward.rows(cell[0]))
     assert why.endswith("add up to this difference, and so do the key's.")
     assert choice(page(text=TEXT, part="Cross", pinned="q1"))[6:] == NOTHING, "a token is no edge"
     assert choice(page(text=TEXT, part="Encoder", pinned="q1k99"))[6:] == NOTHING

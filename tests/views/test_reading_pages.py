@@ -28,6 +28,8 @@ def test_the_lens_has_a_row_for_every_layer_and_ends_in_the_answer() -> None:
         assert f"**Output: {literal(found[-1])}**" in said(at)
         if model == "letters":
             before = at.dataframe[0].value.to_dict()
+            start = sent(at, "lens")[0]["rows"][-1]
+            assert (start["name"], start["cells"][-1][0]) == ("start", found[0])
             at.selectbox(key="expected_at").set_value(0).run()
             assert at.dataframe[0].value.to_dict() != before, "another place has another lens"
         if model == "reviews":

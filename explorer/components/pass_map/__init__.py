@@ -78,21 +78,20 @@ PAGE_LINKS = {
 
 MAP_WORDS = {
     "idle": "What each position is made of.",
-    "forward": "Where {token} goes: the wider a line, the larger the part of that column that came "
-    "from it.",
+    "forward": "Where {token} goes: the wider a line, the larger its part of that column.",
     "back": "What led to {token}: {value}",
     "answer": "The answer: {token}, {value}",
     "enter": "The tokens enter below, a column for each.",
-    "layer": "each token reads others",
-    "reads": "{query} (#query) reads {key} (#key)",
-    "after": "after {query} (#query), the decoder reads {key} (#key)",
-    "writing": "writing {writes} (#query, after {query}), the decoder reads {key} (#key)",
+    "at": "{query} (#query)",
+    "after": "after {query} (#query)",
+    "writing": "writing {writes} (#query, after {query})",
+    "reads": " reads {key} (#key)",
+    "crosses": ", the decoder reads {key} (#key)",
+    "puts": ", this head puts {weight} of its attention on {key} (#key).",
     "part": "the answer came along this line",
     "traced": "the new vector of {query} came along this line from {from}",
     "share": "the reader's new vector was written along this line (its share)",
-    "layers": "Layers",
-    "below": ["input", "so far"],
-    "above": "answer",
+    "ends": ["input", "so far", "answer"],
     "append": "Append it to the text",
     "write": "Continue the text",
     "stop": "Stop",
@@ -102,19 +101,10 @@ MAP_WORDS = {
     "offline": "The running app shows the inside of a layer.",
 }
 
-IN_A_BOX = {
-    "norm": "rescaled",
-    "q": "looks for",
-    "k": "offers",
-    "v": "passes on",
-    "scores": "how they fit",
-    "masked": "some hidden",
-    "weights": "how much",
-    "head out": "values mixed",
-    "output projection": "heads joined",
-    "up": "widened",
-    "down": "narrowed",
-}
+IN_A_BOX = {"norm": "rescaled", "q": "looks for", "k": "offers", "v": "passes on"}
+IN_A_BOX |= {"scores": "how they fit", "masked": "some hidden", "weights": "how much"}
+IN_A_BOX |= {"head out": "values mixed", "output projection": "heads joined"}
+IN_A_BOX |= {"up": "widened", "down": "narrowed"}
 """Plain words for a part of a block, by the end of its stage's name or its kind."""
 
 _VIEW = View("pass_map", MAP_HTML)
@@ -122,10 +112,7 @@ _VIEW = View("pass_map", MAP_HTML)
 
 @dataclass(frozen=True)
 class MapStack:
-    """One stack as it is drawn: its name, its title, its tokens, and its parts in their order.
-
-    `writes` has the token that each step of a decoder behind an encoder writes.
-    """
+    """One stack as it is drawn, its parts in their order, and what each step behind it writes."""
 
     name: str
     title: str

@@ -161,9 +161,9 @@ function layers(state, pen, stack, left, right) {
 function ends({place, data, flow, ink}, pen, stack, left) {
   if (place.column < 24) return;
   pen.fillStyle = css(ink.muted);
-  pen.fillText(data.words.below[stack.at], left - 2, place.floor + 16, GUTTER - 2);
+  pen.fillText(data.words.ends[stack.at], left - 2, place.floor + 16, GUTTER - 2);
   if (stack !== flow.stacks.at(-1) || data.count < 2 || !data.hasAnswers) return;
-  pen.fillText(data.words.above, left - 2, place.slantedAbove ? place.ceiling - 14 : CHIP / 2, GUTTER - 2);
+  pen.fillText(data.words.ends[2], left - 2, place.slantedAbove ? place.ceiling - 14 : CHIP / 2, GUTTER - 2);
 }
 
 // Above what flows, with a halo of the page's ground: edges pass between two stacks.
@@ -177,7 +177,7 @@ function titles({flow, place, ink, data}, pen) {
     pen.save();
     pen.translate(place.stacks[stack.at].left - 30, (place.floor + place.ceiling) / 2);
     pen.rotate(-Math.PI / 2);
-    const title = `${flow.stacks.length > 1 ? stack.title : data.words.layers} →`;
+    const title = `${flow.stacks.length > 1 ? stack.title : "Layers"} →`;
     pen.strokeStyle = css(ink.background);
     pen.strokeText(title, 0, 0);
     pen.fillStyle = css(ink.muted);

@@ -373,11 +373,12 @@ function unfollowed(state) {
 }
 
 // Who reads whom, with positions: a step of the decoder is named by what it writes, once that is known.
-function readsOf(state, {part, stack, key, query}, isEarly = false) {
+function readsOf(state, {part, stack, key, query}, isEarly = false, weight = "") {
   const names = {key: labelOf(state, part.keys, key), query: labelOf(state, stack.at, query), writes: stack.writes[query]};
   const {words} = state.data, isCross = part.keys !== part.queries;
-  const text = isCross ? isEarly || !names.writes ? words.after : words.writing : words.reads;
-  return [text.replace("#key", key).replace("#query", query), names];
+  const reader = isCross ? isEarly || !names.writes ? words.after : words.writing : `${weight && "At "}${words.at}`;
+  const text = reader + (weight ? words.puts : isCross ? words.crosses : words.reads);
+  return [text.replace("#key", key).replace("#query", query), {...names, weight}];
 }
 
 // While the pass runs: the tokens enter, then each layer and its strongest line.
@@ -385,7 +386,7 @@ function layerSentence(state, line, layer) {
   const {words} = state.data, last = deepest(state) - 1, {strongest} = state;
   if (layer < 0) { line.textContent = words.enter; return; }
   const [text, names] = strongest ? readsOf(state, strongest, true) : ["", {}];
-  say(line, `Layer ${layer}${last ? ` (0–${last})` : ""}: ${words.layer}${text && `, most of all: ${text}`}.`, names);
+  say(line, `Layer ${layer}${last ? ` (0–${last})` : ""}: each token reads others${text && `, most of all: ${text}`}.`, names);
 }
 
 function edgeSentence(state, line, edge) {
@@ -438,7 +439,8 @@ function card(state) {
   const isOfThis = String(sent.slice(0, -2)) === String([data.of, part.name, layer, head, query, key]);
   const title = element("div", "title", `Layer ${layer}, head ${head}`);
   const what = element("div", "what"), more = element("details", "more"), amount = element("div", "amount");
-  if (isOfThis) what.textContent = sent.at(-2); else say(what, ...readsOf(state, picked));
+  const [text, names] = readsOf(state, picked, false, isOfThis ? sent.at(-2) : "");
+  say(what, text[0].toUpperCase() + text.slice(1), names);
   amount.textContent = `${percent(part.share[picked.e])} of ${data.words.share}${data.heads > 1 ? ", all heads together" : ""}.`;
   more.open = Boolean(holder.querySelector("details")?.open);
   more.append(element("summary", "", "Why"), amount, element("div", "why", isOfThis ? sent.at(-1) : ""));

@@ -54,16 +54,17 @@ def draw_lens(
         return
     places = shown_positions(len(tokens), position)
     rows = []
-    for level, words in reversed([*enumerate(lens_words(context.opened, forward, before=before))]):
+    by_level = lens_words(context.opened, forward)[not before :]
+    for level, words in reversed([*enumerate(by_level)]):
         cells = [Cell(*words[at], looks[level][at] if looks else "") for at in places]
-        name = f"layer {level - before}" if level >= before else "before layer 0"
+        name = f"layer {level - before}" if level >= before else "start"
         rows.append(Row(name, cells, is_token=False))
     place = "In place of" if forward.config.kind == "encoder" else "After"
     edited = ", with the interventions" if forward.edits else ""
     usual = {
         "key": "edited_lens" if forward.edits else "lens",
         "title": f"{context.called} · Likeliest token after each layer{edited}",
-        "idle": "Read upwards, layer by layer; click a column to choose its position.",
+        "idle": f"{'Start: the embedding. ' * before}Click a column to choose its position.",
         "column": position - places.start,
     }
     board(
@@ -85,22 +86,15 @@ def shown_positions(count: int, position: int) -> range:
     return range(first, min(count, first + POSITIONS_SHOWN))
 
 
-def lens_words(
-    opened: OpenModel, forward: ForwardPass, *, before: bool = False
-) -> list[list[tuple[str, float]]]:
-    """By layer and position, the likeliest token and its probability; computed once.
-
-    With `before`, the first row is that of the embedding.
-    """
+def lens_words(opened: OpenModel, forward: ForwardPass) -> list[list[tuple[str, float]]]:
+    """The likeliest token and its probability, by position, of the embedding and each layer."""
     rows = [row for _, rows in sorted(lens_by_layer(opened, forward)) for row in rows]
-    return [embedding_words(opened, forward), *rows] if before else rows
+    return [embedding_words(opened, forward), *rows]
 
 
-def changed_words(
-    opened: OpenModel, old: ForwardPass, new: ForwardPass, *, before: bool = False
-) -> list[list[str]]:
-    """The looks of the grid of `new`: where its likeliest token is not that of `old`."""
-    both = zip(*(lens_words(opened, one, before=before) for one in (old, new)), strict=True)
+def changed_words(opened: OpenModel, before: ForwardPass, after: ForwardPass) -> list[list[str]]:
+    """The looks of the grid of `after`: where its likeliest token is not that of `before`."""
+    both = zip(lens_words(opened, before), lens_words(opened, after), strict=True)
     return [["changed" * (a[0] != b[0]) for a, b in zip(*rows, strict=True)] for rows in both]
 
 
@@ -121,8 +115,7 @@ def draw_passes(context: PageContext, position: int, edited: EditedPass, which: 
                 st.markdown(f"**{name} the interventions**")
             if has_words(opened.config):
                 is_after = name == AFTER and len(forward.last_stack_tokens) <= most_tokens(forward)
-                old = context.forward
-                looks = changed_words(opened, old, forward, before=True) if is_after else None
+                looks = changed_words(opened, context.forward, forward) if is_after else None
                 draw_lens(context, forward, position, looks, before=True)
             logits = lens_of(opened, forward, position)
             draw_layer_predictions(opened, logits, context.choice.layer)
@@ -135,7 +128,7 @@ def draw_layer_predictions(opened: OpenModel, logits: Tensor, layer: int) -> Non
 
     The rank after the chosen `layer` is also said in a sentence.
     """
-    steps = ["embedding (before layer 0)", *(f"layer {n}" for n in range(len(logits) - 1))]
+    steps = ["start", *(f"layer {n}" for n in range(len(logits) - 1))]
     config = opened.config
     scores, output = config.scores(logits.double()), int(logits[-1].argmax())
     best = scores.topk(min(PREDICTIONS_SHOWN, logits.shape[-1]), -1)
@@ -188,10 +181,8 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
             unit="logits",
             scale="diverging",
         )
-        crosses = ", “cross” those of cross-attention" * (CROSS in terms.heads)
-        st.caption(
-            f"A number is a head{crosses}; MLP is the feed-forward layer. A click selects a head."
-        )
+        crosses = ", “cross” one of cross-attention" * (CROSS in terms.heads)
+        st.caption(f"A number is a head{crosses}; MLP is the feed-forward layer. Click a head.")
     with numbers:
         st.markdown("**Sum**")
         rows = sums(terms)
@@ -200,10 +191,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
         source = "of the forward pass" if terms.in_pass else "from the last residual stream"
         error = terms.difference / (abs(terms.logit) or 1.0)
         widgets.check(f"The logit {source} as the sum of its parts", error)
-        st.caption(
-            "Biases are added whatever the text is: those of the norms (β), of the output "
-            "projections (W_O) and of the output head."
-        )
+        st.caption("Biases are the same for any text: those of norms (β), W_O and the output head.")
     return option
 
 

@@ -90,7 +90,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     is_coloured, looks = bool(edited.applied) and is_computable(forward), None
     if is_coloured:
         reach = can_change(edited.forward, edited.applied).tolist()
-        both = zip(changed_words(opened, forward, edited.forward), reach, strict=True)
+        both = zip(changed_words(opened, forward, edited.forward)[1:], reach, strict=True)
         looks = [[how if can else "muted" for how, can in zip(*row, strict=True)] for row in both]
     with right:
         idle = f"Your text{' with the interventions' * is_coloured}: drop here"

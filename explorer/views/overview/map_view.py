@@ -31,8 +31,7 @@ from explorer.components.pass_map import (
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import percent, three
-from explorer.text.token_labels import label_at, named_at, texts
-from explorer.text.visible_text import in_quotes
+from explorer.text.token_labels import texts
 from explorer.views.attention.score_sources_view import HeadCell, quick_sources_in_words
 from explorer.views.overview import map_choices, pass_picture
 from explorer.views.overview.map_choices import MapSelection
@@ -107,7 +106,8 @@ def draw_late(context: PageContext, picture: PassMap) -> None:
         cell = HeadCell(*at.place, pin.query, pin.key)
         why = quick_sources_in_words(context.opened, context.forward, cell)
         words = f"The score ranks the keys before the softmax. {why}" if why else ""
-        neighbour(f"{KEY}-why", [picture.of, *astuple(cell), _weight(context.forward, cell), words])
+        weight = percent(float(context.forward.weights(*at.place)[pin.query, pin.key]))
+        neighbour(f"{KEY}-why", [picture.of, *astuple(cell), weight, words])
     if not picture.has_lens:
         return
     is_requested = asks_for(KEY, picture.of)
@@ -116,18 +116,6 @@ def draw_late(context: PageContext, picture: PassMap) -> None:
         other_answers(KEY, pass_picture.all_answers(opened, forward), picture.of)
         for first, rows in pass_picture.lens_by_layer(opened, forward):
             lens_rows(KEY, first, rows, picture.of)
-
-
-def _weight(forward: ForwardPass, cell: HeadCell) -> str:
-    """How much of its attention the head puts on the key, in a sentence."""
-    query, key, rows = cell.query, cell.key, forward.rows(cell.part)
-    weight = percent(float(forward.weights(cell.part, cell.layer, cell.head)[query, key]))
-    start = f"At {named_at(rows, query)}"
-    if cell.part == "decoder.cross_attn":
-        wrote, after = (in_quotes(label_at(side, query)) for side in (rows, forward.target))
-        start = f"Writing {wrote} ({query}, after {after})"
-    of = named_at(forward.columns(cell.part), key)
-    return f"{start}, this head puts {weight} of its attention on {of}."
 
 
 def code(context: PageContext, *, has_edges: bool) -> Script:

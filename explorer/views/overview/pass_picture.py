@@ -117,10 +117,11 @@ def _continuations(opened: OpenModel, forward: ForwardPass) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _stream(forward: ForwardPass, layer: int) -> Tensor:
-    """The residual stream after a layer of the last stack, (1, tokens, d)."""
+def _stream(forward: ForwardPass, layers: int) -> Tensor:
+    """The residual stream after so many layers of the last stack, -1 for all, (1, tokens, d)."""
     stack, count = last_streams(forward.config)
-    passed = forward.trace[f"{stack}.{layer % count}.resid_post"]
+    last = f"{layers - 1 if layers > 0 else count - 1}.resid_post"
+    passed = forward.trace[f"{stack}.{last if layers else '0.resid_pre'}"]
     return passed[forward.row : forward.row + 1]
 
 
@@ -145,20 +146,15 @@ def lens_is_cached(opened: OpenModel, forward: ForwardPass) -> bool:
 
 def embedding_words(opened: OpenModel, forward: ForwardPass) -> list[Cell]:
     """What the lens reads at every position before the first layer, computed once."""
-    stream = f"{last_streams(forward.config)[0]}.0.resid_pre"
-    at = slice(forward.row, forward.row + 1)
     key = "lens of the embedding", *forward.key
-    return cached(opened, key, lambda: _words(opened, forward, forward.trace[stream][at]))
+    return cached(opened, key, lambda: _lens(opened, forward, range(-1, 0))[0])
 
 
 def _lens(opened: OpenModel, forward: ForwardPass, layers: range) -> list[list[Cell]]:
-    words = _words(opened, forward, torch.cat([_stream(forward, layer) for layer in layers], 1))
-    tokens = len(words) // len(layers)
-    return [words[at * tokens : (at + 1) * tokens] for at in range(len(layers))]
-
-
-def _words(opened: OpenModel, forward: ForwardPass, streams: Tensor) -> list[Cell]:
+    streams = torch.cat([_stream(forward, layer + 1) for layer in layers], 1)
     values, indices = likeliest_by_position(forward.trace, streams, 1)
     labels = labels_of(opened.tokenizer, indices[:, 0].tolist())
     names = [str(candidate_text(label)) for label in labels]
-    return [*zip(names, values[:, 0].tolist(), strict=True)]
+    words = [*zip(names, values[:, 0].tolist(), strict=True)]
+    tokens = len(words) // len(layers)
+    return [words[at * tokens : (at + 1) * tokens] for at in range(len(layers))]
