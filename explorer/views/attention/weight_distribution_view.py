@@ -30,7 +30,6 @@ MEANING = (
     "largest weight. The examples are at even distances in the order of their part, so they show "
     "what the head does in most cells, not only where it is strongest."
 )
-LEAST_WEIGHT = 0.001
 NUMBERS = [str(number + 1) for number in range(DECILES)]
 
 
@@ -84,7 +83,7 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
 
 def _ends(least: float, most: float) -> str:
     """The smallest and largest weight of a part, without the powers of ten of what is near 0."""
-    ends = [f"< {LEAST_WEIGHT}" if end < LEAST_WEIGHT else three(end) for end in (least, most)]
+    ends = ["< 0.001" if end < 0.001 else three(end) for end in (least, most)]
     return " to ".join(dict.fromkeys(ends))
 
 
