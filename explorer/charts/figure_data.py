@@ -28,7 +28,7 @@ WINDOW: Final = "window"
 
 def corner_of(row: str, column: str) -> tuple[str, str]:
     """What the corner of a matrix says about its rows and columns: of an attention, a sentence."""
-    return f"{row} ↓", "reads " * (column == "key") + f"{column} →"
+    return f"{row} ↓", "reads " * ((row, column) == ("query", "key")) + f"{column} →"
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from explorer.charts.vega_lite import (
 from explorer.text.number_format import signed
 
 NAMED, OTHERS, GREY, NAMED_POINTS = 6, "other programs", 5, 24
+TEXT: Spec = {"type": "text", "color": MIDDLE}
 """Programs with a colour, the others, and the place of their grey in the colours of the theme."""
 LEGEND = {"orient": "right", "labelLimit": 190, "symbolOpacity": 1, "symbolType": "square"}
 RING = "#d55e00"
@@ -50,7 +51,7 @@ def head_points(rows: Rows, titles: tuple[str, str], chosen: tuple[int, int]) ->
     circles = layer({**dot, "cursor": "pointer"}, rows, x=x, y=y, color=colour, tooltip=[*lines])
     around = [row for row in rows if (row["layer"], row["head"]) == chosen]
     named = [{**row, "name": f"{row['layer']}.{row['head']}"} for row in rows[:NAMED_POINTS]]
-    names = layer({"type": "text", "dy": -18}, named, x=x, y=y, text={"field": "name"})
+    names = layer({**TEXT, "dy": -18}, named, x=x, y=y, text={"field": "name"})
     few = [names] * (len(named) == len(rows))
     return chart(_clickable(circles, "layer", "head"), layer(ring, around, x=x, y=y), *few)
 

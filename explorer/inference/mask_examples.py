@@ -19,12 +19,6 @@ EXAMPLES = {
     BATCH: "Your sentence in one batch with its own beginning. The texts of a batch have the same "
     "length, so the shorter one, shown here, is padded.",
 }
-SENTENCES = {
-    STUDENT: "Causal mask: no word may read a later one. A hatched cell is masked, its weight 0.",
-    YOURS: "Each row may read its plain columns. A hatched cell is masked, its weight 0.",
-    BATCH: "Padding fills up a short text, and no word may read it: these columns are hatched.",
-}
-NOTHING_MASKED = "Nothing is masked here: every row may read every column."
 
 
 @dataclass(frozen=True)
@@ -40,12 +34,6 @@ class Masks:
     causal: Tensor
     both: Tensor
     ahead: str
-
-
-def sentence_of(example: str, forward: ForwardPass, part: str, layer: int) -> str:
-    """What one sees in this example."""
-    is_open = example == YOURS and bool(forward.mask(part, layer).all())
-    return NOTHING_MASKED if is_open else SENTENCES[example]
 
 
 def student() -> Masks:

@@ -59,6 +59,11 @@ def _rounded(size: float, places: int) -> Decimal:
     return Decimal(size).quantize(Decimal(1).scaleb(-places), context=EXACT)
 
 
+def weight_text(value: float) -> str:
+    """The weight, or that it is almost nothing: the powers of ten of such weights say little."""
+    return "< 0.001" if 0 < value < 0.001 else three(value)
+
+
 def percent(share: float) -> str:
     return three(share) if math.isnan(share) else f"{three(100 * share)} %"
 

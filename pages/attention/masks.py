@@ -6,15 +6,24 @@ from explorer.app import controls
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import page_context
 from explorer.inference import mask_examples
+from explorer.inference.mask_examples import BATCH, STUDENT, YOURS
 from explorer.views.attention.head_steps_view import draw_mask_example
 from explorer.views.interventions.edit_forms import CELLS
 from explorer.views.shared import widgets
 from models import masking
 from models.attention import attention_weights
 
+SENTENCES = {
+    STUDENT: "Causal mask: no word may read a later one. A hatched cell is masked, its weight 0.",
+    YOURS: "Each row may read its plain columns. A hatched cell is masked, its weight 0.",
+    BATCH: "Padding fills up a short text, and no word may read it: these columns are hatched.",
+}
+NOTHING_MASKED = "Nothing is masked here: every row may read every column."
+
 context = page_context()
 at, usual = context.choice, controls.option_of("example", list(mask_examples.EXAMPLES))
-widgets.opening("Masks", mask_examples.sentence_of(usual, context.forward, at.part, at.layer))
+is_open = usual == YOURS and bool(context.forward.mask(at.part, at.layer).all())
+widgets.opening("Masks", NOTHING_MASKED if is_open else SENTENCES[usual])
 example = controls.one_of("example", list(mask_examples.EXAMPLES))
 lines = draw_mask_example(context, example)
 st.caption(mask_examples.EXAMPLES[example])

@@ -54,7 +54,7 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
     counts = f"The same text in {len(rows['map_first'])} and 3 tokens"
     assert f"{counts}: the difference is over 3 groups" in said(at)
     assert "adds up the weights of a group's keys and averages the rows of its queries" in said(at)
-    assert "× finer scale, over 3 groups of tokens" in " ".join(titles(at))
+    assert "Second − first, over 3 groups of tokens" in titles(at)
     assert "Left out" not in said(at)
     for header in found.values():
         assert [each["rows"] for each in header["beside"]] == list(rows.values())

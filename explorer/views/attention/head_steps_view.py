@@ -108,10 +108,8 @@ def stage_panels(head: HeadStages, step: int) -> list[Panel]:
         Panel("scaled", symbol, f"{_product(head)}: the scores, {divided}{capped}.", head.scaled),
         Panel("logits", "+ M", "Scores + M: the input of the softmax.", head.logits),
         Panel("weights", "softmax", softmax, head.weights, scale="sequential", top=1.0),
-        Panel(
-            "q", "query Q", f"Q: a query of {d} dimensions for each row.", head.q, "query", "qk", 1
-        ),
-        Panel("k", "key K", f"K: a key of {d} dimensions for each column.", head.k, "key", "qk", 1),
+        Panel("q", "query Q", f"Q: {d} dimensions for each row.", head.q, "query", "qk", 1),
+        Panel("k", "key K", f"K: {d} dimensions for each column.", head.k, "key", "qk", 1),
         Panel("added", "mask M", f"M: {m}", head.added, line=1),
         Panel("v", "value V", "V: the value of each key.", head.v, "key", "vo", 1),
         Panel("out", "output", out, head.out, "query", "vo", 1),

@@ -25,7 +25,7 @@ from explorer.charts.position_curves import distance_curve
 from explorer.components.chart import chart
 from explorer.components.mounting import chart_stage
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text.number_format import three
+from explorer.text.number_format import three, weight_text
 from explorer.text.token_labels import label_at
 from explorer.text.visible_text import in_quotes
 from explorer.views.attention.score_sources_view import draw_sources
@@ -47,7 +47,7 @@ WHY = SOURCES, TABLE
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 DISTANCE_HEIGHT = 260
-KEYS_IN_SIGHT, LEAST_WEIGHT = 15, 0.001
+KEYS_IN_SIGHT = 15
 LIST = {"width": 190}
 WITHOUT_LABEL = {"label_visibility": "collapsed"}
 
@@ -174,15 +174,10 @@ def _draw_row(pair: QueryKeyPair, names: list[str]) -> None:
     columns = {
         "key": [names[place] for place in order],
         score: [three(value) for value in pair.row_scores[order].tolist()],
-        "weight": [_weight(value) for value in pair.row_weights[order].tolist()],
+        "weight": [weight_text(value) for value in pair.row_weights[order].tolist()],
     }
     with st.container(key="pair_row"):
         tables.table(columns, right=(score, "weight"), most_rows=KEYS_IN_SIGHT)
-
-
-def _weight(value: float) -> str:
-    """The weight, or that it is almost nothing: the powers of ten of such weights say little."""
-    return f"< {LEAST_WEIGHT}" if 0 < value < LEAST_WEIGHT else three(value)
 
 
 def _draw_bars(pair: QueryKeyPair, order: str, config: TransformerConfig) -> None:

@@ -96,8 +96,7 @@ def _draw_numbers(context: PageContext, sinks: Sinks) -> None:
     table([dict(zip(titles, numbers, strict=True))], right=titles)
     st.caption(
         "The norms of its value and its write are relative to the mean of other tokens. First "
-        "direction is the largest share of what it writes that lies along one direction; effective "
-        "rank is about how many directions it writes in."
+        "direction: the share of its write along one direction; effective rank: along how many."
     )
 
 

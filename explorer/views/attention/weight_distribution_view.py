@@ -17,7 +17,7 @@ from explorer.components.chips import chips
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
-from explorer.text.number_format import three
+from explorer.text.number_format import three, weight_text
 from explorer.text.token_labels import named_at
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -30,7 +30,6 @@ MEANING = (
     "largest weight. The examples are at even distances in the order of their part, so they show "
     "what the head does in most cells, not only where it is strongest."
 )
-LEAST_WEIGHT = 0.001
 NUMBERS = [str(number + 1) for number in range(DECILES)]
 
 
@@ -66,8 +65,8 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
     with bars:
         of_heads = deciles.low, deciles.high, deciles.share
         low, high, share = (values[at.layer, at.head].tolist() for values in of_heads)
-        parts = zip(NUMBERS, low, high, strict=True)
-        names = [f"{number} · {_ends(least, most)}" for number, least, most in parts]
+        ends = [dict.fromkeys(map(weight_text, both)) for both in zip(low, high, strict=True)]
+        names = [f"{number} · {' to '.join(of)}" for number, of in zip(NUMBERS, ends, strict=True)]
         st.markdown(f"**Layer {at.layer}, head {at.head}: weights by decile**")
         title = f"{head_title(context.called, *at.place)}: weights by decile"
         spec = block_bars(names, share, "share of all weight")
@@ -80,12 +79,6 @@ def draw_distribution(context: PageContext, row: DeltaGenerator) -> Script | Non
     visible, masked = deciles.cells[at.layer].tolist()
     st.caption(f"{read}: {visible:,} visible cells; {masked:,} are masked. {MEANING} {source}")
     return script(deciles_code, opened, at.part, lines, at.layer, at.head)
-
-
-def _ends(least: float, most: float) -> str:
-    """The smallest and largest weight of a part, without the powers of ten of what is near 0."""
-    ends = [f"< {LEAST_WEIGHT}" if end < LEAST_WEIGHT else three(end) for end in (least, most)]
-    return " to ".join(dict.fromkeys(ends))
 
 
 def why_no_deciles(deciles: WeightDeciles, layer: int, head: int) -> str:

@@ -43,11 +43,7 @@ SAME_HEAD = "Layer {}, head {}"
 
 
 def choose_sides(context: PageContext) -> tuple[PageContext, MapSide, MapSide]:
-    """The head chosen in the bar, and the side that the reader compares it with.
-
-    The context is of the attention that is shown: over the typed text, where no other model of the
-    kind has an answer to compare.
-    """
+    """The attention that is shown, the head chosen in the bar, and what it is compared with."""
     at = context.choice
     snapshots = snapshots_of(context)
     kinds: dict[str, Callable[[PageContext, MapSide, DeltaGenerator], MapSide]] = {
@@ -144,9 +140,8 @@ def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) ->
 
 def _others_answer(context: PageContext) -> bool:
     """Whether another encoder-decoder reads the text, so that answers can be compared."""
-    others = [entry for name, entry in context.models.items() if name != context.choice.model]
-    kinds = {config_of(entry).kind for entry in others if not _fault(context, entry)}
-    return "encoder-decoder" in kinds
+    others = (entry for name, entry in context.models.items() if name != context.choice.model)
+    return "encoder-decoder" in {config_of(of).kind for of in others if not _fault(context, of)}
 
 
 def _fault(context: PageContext, entry: ModelEntry) -> str:
@@ -189,7 +184,7 @@ def _with_interventions(context: PageContext, first: MapSide, row: DeltaGenerato
         draw_example(context, history)
     if not history.edits:
         st.text("There are no interventions yet, so both sides are the same pass: try the example.")
-    if first.forward.output_tokens:
+    elif first.forward.output_tokens:
         draw_answers(context.opened, EditedPass(first.forward), edited)
     about = {}
     if edited.applied:

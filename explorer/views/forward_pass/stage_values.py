@@ -162,22 +162,18 @@ def _draw_stage(opened: OpenModel, values: PassValues, at: PassPosition) -> None
 
 
 def chosen_in_words(values: PassValues, view: StageCut, at: PassPosition) -> str:
-    """What the chosen token reads most, or which token it makes likeliest, at a stage of these."""
-    stage = at.stage
-    is_whole = stage.kind == "probabilities" or len(view.columns) == view.width
-    if stage.kind not in ("weights", "probabilities") or at.row not in view.rows or not is_whole:
+    """What the chosen token reads most, or which token is likeliest, at a stage of these."""
+    kind, says = at.stage.kind, {"weights": len(view.columns) == view.width, "probabilities": True}
+    if not says.get(kind) or at.row not in view.rows:
         return ""
-    row = view.values[view.rows.index(at.row)].nan_to_num(-1.0)
-    best = int(row.argmax())
-    if not row[best] > 0:
-        return ""
-    label, share = in_quotes(text_of(view.column_labels[best])), three(float(row[best]))
-    if stage.kind == "probabilities":
-        return literal_sentence(f"Here {label} is the likeliest: {share}.")
-    tokens = (
-        values.forward.output_tokens if writes(values, stage) else tokens_of(values, stage.stack)
-    )
-    return literal_sentence(f"Here {in_quotes(text_of(tokens[at.row]))} reads {label}: {share}.")
+    row = view.values[view.rows.index(at.row)].nan_to_num(0.0)
+    label, share = in_quotes(text_of(view.column_labels[int(row.argmax())])), float(row.max())
+    if kind == "probabilities" or not share:
+        return literal_sentence(f"Here {label} is the likeliest: {three(share)}.") if share else ""
+    read = values.forward.output_tokens if writes(values, at.stage) else ()
+    tokens = read or tokens_of(values, at.stage.stack)
+    who = in_quotes(text_of(tokens[at.row]))
+    return literal_sentence(f"Here {who} reads {label}: {three(share)}.")
 
 
 def stage_title(model: str, values: PassValues, stage: Stage) -> str:

@@ -179,7 +179,7 @@ def draw_map_pair(
             return None
         groups = f", over {len(aligned.columns.labels):,} groups of tokens"
         change = largest_change(aligned.difference)
-        finer = f" · {three(top / change)} × finer scale" if 0 < change < top else ""
+        finer = f" · {three(top / change)} × finer scale" if 0 < 2 * change < top else ""
         widgets.draw_weights(
             second.forward,
             second.part,
