@@ -429,11 +429,11 @@ _on(
 _on(
     "museum",
     option("room", "View", "a room of the museum"),
-    option("exhibit", "Exhibit", "a mistake"),
+    option("exhibit", "Exhibit", "a mistake", "the fourth"),
     switch("mistake", "Make the mistake", usual=True),
     option("fill", "Filled with", "what masked scores are filled with"),
-    option("instrument", "Instrument", "a way of finding mistakes", "Attention map"),
-    number("order", "Order seed", 0, 9_999, 24),
+    option("instrument", "Measure with", "a way of finding mistakes", "Attention map"),
+    number("order", "Order seed", 0, 9_999, 284),
     place("question", "Question", "from 1 to the last question", "1"),
     option("system", "System", "a document's system"),
 )

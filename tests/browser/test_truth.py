@@ -129,7 +129,7 @@ READS: dict[View, Read] = {
     ("circuits", "Causal tracing"): cell("traced_values", 0, 0),
     ("circuits", "Path patching"): cell("path_ends", 1, 0),
     ("circuits", "Over training"): in_text(rf"Metric: {N} for the clean text, {N}"),
-    ("museum", "Exhibits"): table("PE(1)[0:4]"),
+    ("museum", "Exhibits"): table("twelve token IDs, untrained"),
     ("museum", "Systems"): table("parameters", "size"),
     **{
         view: in_text("As it should be: (.+)")

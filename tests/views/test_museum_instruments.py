@@ -169,7 +169,7 @@ BY_TORCH: dict[str, tuple[str, str, Callable[[Run], list[float]]]] = {
         f"{N} parameters; encoder heads of width {N}, decoder heads of width {N}",
         shapes,
     ),
-    "Attention map": ("wrong-scale", f"about {N} keys", attention_map),
+    "Attention map": ("wrong-scale", f"about {N} tokens", attention_map),
     "Fully masked row": (
         "filled-row",
         f"fully masked row is {N}, {N}, {N}, {N}, … and sums to {N}",

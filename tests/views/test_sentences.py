@@ -102,7 +102,7 @@ IN_VAIN: Rows = {
     ],
     "training/training?task=nonsense": ["“Task” has no “nonsense” here; showing reverse."],
     "experiments/museum?room=Find+the+mistake&order=10000&question=0": [
-        "“Order seed” goes from 0 to 9,999, not “10000”; showing 24.",
+        "“Order seed” goes from 0 to 9,999, not “10000”; showing 284.",
         "not “0”; showing 1.",
     ],
     "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median&layer=0": [

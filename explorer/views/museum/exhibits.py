@@ -8,8 +8,8 @@ FOUR_TEXTS = (
     "The four texts teach the Transformer to beginners, who copy their code: a lecture handout "
     "(“The Transformer: Let's code from scratch”), a notebook (“Implementing Transformers "
     "From Scratch Using Pytorch”), a web tutorial on the encoder and a repository's README "
-    "(“Transformer Implementation from Scratch”). Most of their mistakes run without an error, so "
-    "only a measurement shows them."
+    "(“Transformer Implementation from Scratch”). Most of their fourteen mistakes run "
+    "without an error, so only a measurement shows them."
 )
 FILE = Path(__file__).with_name("exhibits.toml")
 

@@ -78,11 +78,11 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
     key = f"{opened.name}_{seed}_{place}"
     with answer:
         st.text(
-            f"A copy of the model with one of {len(fitting)} mistakes was run on your sentence. "
-            "Measure it with the instruments, then say which mistake it has."
+            f"It is one of {len(fitting)} mistakes, made in a copy that reads your sentence. "
+            "Choose what to measure with, then answer."
         )
         if wrong.picture and right.picture and wrong.picture.is_like(right.picture):
-            st.text("The pictures do not differ here: try another instrument.")
+            st.text("The pictures do not differ here: measure with something else.")
         _draw_answer(hidden, fitting, key)
         settled = [answers for answers in state_of(Answers).values() if _is_settled(answers)]
         if settled:
@@ -145,6 +145,6 @@ def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
         st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")
     elif answers:
         st.text(
-            f"Not {next(iter(answers))}. You have a second try: find an instrument whose number "
-            "differs from the right one."
+            f"Not {next(iter(answers))}. You have a second try: find a measurement whose "
+            "number differs from the right one."
         )

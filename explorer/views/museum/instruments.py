@@ -97,7 +97,7 @@ def _attention_map(run: MeasuredRun) -> InstrumentResult:
     weights = weights[0, head]
     entropy = -(weights * weights.clamp(min=1e-12).log()).sum(-1).mean()
     effective_keys = float(entropy.exp())
-    sentence = f"each row attends to about {three(effective_keys)} keys (e to the mean entropy)"
+    sentence = f"a query reads about {three(effective_keys)} tokens (e to the mean entropy)"
     rows, columns = run.forward.rows(part), run.forward.columns(part)
     if weights.shape != (len(rows), len(columns)):
         rows = columns = run.forward.source
