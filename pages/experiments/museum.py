@@ -24,7 +24,7 @@ VIEWS = {
         draw_exhibit,
     ),
     "Systems": ViewSpec(
-        "How large the model of each tutorial is: a longer bar has more parameters (trained numbers).",
+        "How large the model of each tutorial is: a longer bar, more parameters (trained numbers).",
         draw_systems,
     ),
 }

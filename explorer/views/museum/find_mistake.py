@@ -78,8 +78,8 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
     key = f"{opened.name}_{seed}_{place}"
     with answer:
         st.text(
-            f"It is one of {len(fitting)} mistakes, made in a copy that reads your sentence. Choose "
-            "what to measure with, then answer."
+            f"It is one of {len(fitting)} mistakes, made in a copy that reads your sentence. "
+            "Choose what to measure with, then answer."
         )
         if wrong.picture and right.picture and wrong.picture.is_like(right.picture):
             st.text("The pictures do not differ here: measure with something else.")
