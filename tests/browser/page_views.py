@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote_plus
 
 from explorer.inference import mask_examples
-from explorer.views import checkpoints
 from explorer.views.compare import sides
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.shared import tokenizer_source
@@ -38,7 +37,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "training_history": ("history_view", table("training_history", "VIEWS")),
     "museum": ("room", table("museum", "VIEWS")),
     "interventions": ("look", table("interventions", "VIEWS")),
-    "checkpoints": ("show", tuple(checkpoints.VIEWS)),
+    "checkpoints": ("show", table("checkpoints", "VIEWS")),
     "positions": ("lab", table("positions", "VIEWS")),
     "training": ("training_view", table("training", "VIEWS")),
     "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),

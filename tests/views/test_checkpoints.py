@@ -15,16 +15,16 @@ from explorer.runs.run import open_folder
 from explorer.runs.worker import train_to_end
 from explorer.system import data_folders
 from explorer.text.number_format import megabytes
-from explorer.views.checkpoints import VIEWS
 from explorer.views.checkpoints.models_to_open import MOST_MODELS_SHOWN
 from explorer.views.checkpoints.weights import short_part
 from models import Transformer, TransformerConfig
 from tests import apps, tiny
 from tests.apps import said, views
+from tests.browser.page_views import table
 from tests.tiny import labelled_table, save_model, save_small_models, tuned_run
 from tests.views.drawing import press
 
-WEIGHTS = "model.safetensors"
+VIEWS, WEIGHTS = table("checkpoints", "VIEWS"), "model.safetensors"
 pytestmark = pytest.mark.usefixtures("small_models")
 page = partial(apps.page, "models/checkpoints")
 

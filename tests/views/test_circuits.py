@@ -70,7 +70,7 @@ def test_a_first_visitor_is_shown_a_question_and_another_sentence_brings_another
     assert at.text_input(key="corrupted").value == pair.texts.corrupted
     clean, corrupted = three(pair.clean_value), three(pair.corrupted_value)
     assert (
-        f"The score (logit) of “c” minus that of “a”: {clean} after the clean text "
+        f"Score (logit) of “c” minus “a”: {clean} after the clean text "
         f"(above), {corrupted} after the corrupted one (below); the difference is "
     ) in said(at)
     at.text_input(key="text").set_value("xyzxyzxy").run()

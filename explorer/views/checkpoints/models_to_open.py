@@ -40,9 +40,9 @@ from models.loading.safe_files import ADAPTER_CONFIG, is_there
 
 COLUMN_WIDTHS = {
     "Model": 36,
-    "What it does": 62,
+    "What it does": 58,
     "Kind": 31,
-    "Parameters": 22,
+    "Parameters": 26,
     "On disk": 16,
     "Held-out metric": 36,
     "": 21,

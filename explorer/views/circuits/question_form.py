@@ -131,7 +131,7 @@ def question_in_words(question: Question) -> str:
     corrupted = "".join(_marked(other[a:b], what) for what, *_, a, b in changes)
     first, second = three(pair.clean_value), three(pair.corrupted_value)
     what = literal_sentence(_metric_of(metric, pair))
-    return f"“{clean}” becomes “{corrupted}”. {what} goes from {first} to {second}."
+    return f"“{clean}” becomes “{corrupted}”. {what}: from {first} to {second}."
 
 
 def _marked(text: str, what: str) -> str:
@@ -271,5 +271,5 @@ def _names(question: Question) -> list[str]:
 
 def _metric_of(metric: str, pair: TokenPair) -> str:
     """The metric with the answers that it reads."""
-    words = {2: "The score (logit) of “{}” minus that of “{}”", 1: f"{metric} of “{{}}”", 0: metric}
+    words = {2: "Score (logit) of “{}” minus “{}”", 1: f"{metric} of “{{}}”", 0: metric}
     return words[ANSWERS_READ[metric]].format(*pair.names)
