@@ -461,6 +461,7 @@ _on(
 _on(
     "training",
     panel("live_forcing", "Teacher forcing and free running"),
+    option("task", "Task", "a task"),
     option("training_view", "View", "the run or the data"),
     state(
         "settings",
@@ -492,7 +493,6 @@ _on(
 )
 _on(
     "training inside_training",
-    option("task", "Task", "a task"),
     option("run", "Run", "the name of a run", "the one that is training"),
 )
 _on(
@@ -504,6 +504,7 @@ _on(
 )
 _on(
     "inside_training",
+    state("run_task", "a task, whose newest run is shown where no run is named", "any"),
     option("inside_view", "View", "what is shown of the run"),
     place("update_after", "Step", "a step of the run by its place", "the saved state"),
     place("update_stage", "Stage", "a stage of the update", "2"),

@@ -6,13 +6,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from explorer.export.kept_view import KeptView
-from explorer.lessons.lesson_file import DECIMAL, LONG, MOST_MINUTES, PICTURE
+from explorer.lessons.lesson_file import LONG, MOST_MINUTES, PICTURE
 from explorer.text.visible_text import cut
 
 MINUTES = 2
 """A guess of how long a presenter speaks about a view."""
 MOST_OF_ONE = 60
-"""Characters of one value, so that all values fit into one line of the panel."""
+"""Characters of one value, so that all values fit into a line or two of the notes."""
 
 
 def session_toml(title: str, views: Sequence[KeptView]) -> bytes:
@@ -34,22 +34,14 @@ def lesson_name(title: str) -> str:
 
 
 def _step(view: KeptView) -> dict[str, object]:
-    """A step whose text is the origin of the view; `see` has the numbers in it."""
-    text = " · ".join(f"{name} `{_code(value)}`" for name, value in view.about.items())
-    text = text[:LONG] or "As it was kept."
-    step: dict[str, object] = {
-        "title": view.title,
-        "open": view.address,
-        "text": text,
-        "see": DECIMAL.findall(text),
-    }
-    return step | {"notes": PICTURE.sub(_break_markup, view.note)} if view.note else step
+    """A step without a text: the note of the view and its origin are for the presenter alone."""
+    origin = " · ".join(f"{name}: {_line(value)}" for name, value in view.about.items())
+    notes = PICTURE.sub(_break_markup, "\n\n".join(filter(None, (view.note, origin))))
+    return {"title": view.title, "open": view.address, "text": "", "notes": notes[:LONG]}
 
 
-def _code(text: str) -> str:
-    """The text for a code span: cut, on one line, without backquotes and pictures."""
-    line = cut(" ".join(text.replace("`", "'").split()), MOST_OF_ONE)
-    return PICTURE.sub(_break_markup, line) or " "
+def _line(text: str) -> str:
+    return cut(" ".join(text.split()), MOST_OF_ONE)
 
 
 def _break_markup(picture: re.Match[str]) -> str:

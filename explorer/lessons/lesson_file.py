@@ -132,7 +132,7 @@ def _step(table: Mapping[str, Any], where: str) -> LessonStep:
     step = LessonStep(
         title=of.text("title", SHORT),
         open=of.text("open", ADDRESS),
-        text=of.text("text", LONG),
+        text=of.text("text", LONG, needed=False),
         notes=of.text("notes", LONG, needed=False),
         **keys,
         do=_do(of),

@@ -27,18 +27,18 @@ def test_a_session_is_a_lesson_without_tasks() -> None:
     lesson = read("My talk", views)
     assert (lesson.name, lesson.title, len(lesson.steps)) == ("my-talk", "My talk", 2)
     first, second = lesson.steps
-    assert (first.open, first.notes, first.done) == ("/attention?layer=1", "Say this.", {})
-    assert first.text == "model `m` · sentence `p 0.5`"
-    assert (second.open, second.text) == ("/", "As it was kept.")
+    assert (first.open, first.text, first.done) == ("/attention?layer=1", "", {})
+    assert first.notes == "Say this.\n\nmodel: m · sentence: p 0.5"
+    assert (second.open, second.text, second.notes) == ("/", "", "")
 
 
 def test_what_a_view_comes_from_is_one_line_however_long_its_sentence_is() -> None:
     about = {"model": "m", "sentence": "long\n" * 200 + "end", "attention": "Cross", "head": "1"}
-    text = read("Talk", [KeptView("", "/", about=about).called("One", "")]).steps[0].text
+    text = read("Talk", [KeptView("", "/", about=about).called("One", "")]).steps[0].notes
     assert "\n" not in text
     assert len(text) < 120
     assert "…" in text
-    assert text.endswith("end` · attention `Cross` · head `1`")
+    assert text.endswith("end · attention: Cross · head: 1")
 
 
 @given(*[ANYTHING | st.just("a\ud800\x1b")] * 2, ANYTHING)

@@ -166,10 +166,12 @@ def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
     """Whatever an untrained model writes: fewer tokens, others, or more."""
     task = TASKS["reverse"]
     source, written = task.tokenizer.encode("abc"), task.tokenizer.encode("zzzzzz")
-    for count, labels in ((2, "c b"), (4, "c b a </s>"), (6, "c b a </s> – –")):
-        forward = SimpleNamespace(source=source, output_tokens=written[:count])
-        rows = live_attention._expected_rows(task, cast(Any, forward), written[:count])
-        assert [row.label for row in rows] == labels.split()
+    for count in (2, 4, 6):
+        forward = SimpleNamespace(source=source, output_tokens=written[:count], target=written)
+        few = torch.zeros(count, 4)
+        rows, whole = live_attention._expected_of(task, cast(Any, forward), written[:count], few)
+        assert [row.label for row in rows] == ["c", "b", "a", "</s>"]
+        assert whole[:3].argmax(-1).tolist() == [2, 1, 0]
 
 
 def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> None:

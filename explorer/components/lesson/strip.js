@@ -22,7 +22,7 @@ function isDone(data, where = document.location) {
 
 // The control stays as it is, but for an outline; it may be drawn later, or anew.
 function ring(state) {
-  const {data, root} = state, isHere = pageOf(data) === data.page && data.control && !state.done;
+  const {data, root} = state, isHere = pageOf(data) === data.page && data.control, isAsked = isHere && !state.done;
   const colour = getComputedStyle(root).getPropertyValue("--st-primary-color") || "Highlight";
   const control = `.st-key-${CSS.escape(data.control)}`;
   const outline = `${control} { outline: 2px solid ${colour}; outline-offset: 4px; border-radius: 6px; }`;
@@ -30,14 +30,14 @@ function ring(state) {
   // What is scrolled to, or has the focus, is not under the panel.
   const height = root.closest(".st-key-lesson_panel")?.offsetHeight ?? 0;
   const above = `[data-testid="stMain"] { scroll-padding: 12px 0 ${height + 16}px; }`;
-  // Presented, the figure comes first, and what the step is about before it.
   const near = `html.presenting ${control} { outline-offset: 1px; }`;  // the window's edge and the figure are close
-  const first = `${near} html.presenting [data-testid="stMainBlockContainer"] > * > :is(${control}, :has(${control})) { order: -2 !important; }`;
-  const rule = above + (isHere ? `${outline} ${first} @media (min-width: 641px) { ${unclipped} }` : "");
+  // Presented, the figure comes first, and what the step is about before it.
+  const first = `html.presenting [data-testid="stMainBlockContainer"] > * > :is(${control}, :has(${control})) { order: -2 !important; }`;
+  const rule = above + (isHere ? first : "") + (isAsked ? `${outline} ${near} @media (min-width: 641px) { ${unclipped} }` : "");
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const looked = (state.done || !hasTask(data)) && data.look;
-  const drawn = looked ? document.querySelector(`.st-key-${CSS.escape(looked)}`) : isHere && document.querySelector(control);
+  const drawn = looked ? document.querySelector(`.st-key-${CSS.escape(looked)}`) : isAsked && document.querySelector(control);
   const presents = document.documentElement.matches(".presenting"), shown = `${data.at} ${presents} ${looked ? drawn?.offsetHeight : ""}`;
   // A page that is still being drawn may be too short to scroll as far.
   if (!drawn || state.shown === shown || !document.querySelector(AT_REST)) return;

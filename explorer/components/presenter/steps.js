@@ -43,11 +43,13 @@ function stepOnPage(by, grows) {
   return true;
 }
 
-// Beyond the ends of a lesson no key goes: what comes there is for the button alone.
+// Beyond the ends of a lesson no key goes: what comes there is for the button alone, which moves as a
+// sign that the key was heard.
 function stepInLesson(by) {
   const button = [...everywhere(`[data-lesson-step="${by}"]`)].find(isShown);
   if (!button) return false;
-  if (!button.disabled && !("lessonEnd" in button.dataset)) button.click();
+  if ("lessonEnd" in button.dataset) button.animate({scale: [1, 1.2, 1]}, 400);
+  else if (!button.disabled) button.click();
   return true;
 }
 

@@ -103,23 +103,23 @@ def choose_inside_run(place: DeltaGenerator) -> InsideRun | None:
     """The run that is chosen at `place`, or None and a sentence where it has no snapshots.
 
     The default is the run of the chosen model, the reader's newest, or one of the app's; with a
-    `task` in the address, as in a lesson, it is the newest of that task.
+    `run_task` in the address, as in a lesson, it is the newest of that task.
     """
-    task = address.value_of("task")
+    wanted = address.value_of("run_task")
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not address.value_of("run"):
         runs = [*reader_runs.own_runs(), *reader_runs.recorded_runs()]
-        runs = [run for run in runs if not task or run.is_readable() and run.spec.task == task]
+        runs = [run for run in runs if not wanted or run.is_readable() and run.spec.task == wanted]
         model = address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
             widget_state.put("run", default.name)
             address.write("run", default.name)
     with place:
         run = choose_run()
-    if run is None and task:
+    if run is None and wanted:
         st.text(NO_RUN_OF_TASK)
         if st.button("Train a model on this task", key="train_first", type="primary"):
-            switch_page("training", task=task)
+            switch_page("training", task=wanted)
         return None
     if run is None:
         st.text(NO_RUN)

@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from explorer.analysis.batched_passes import MOST, QUICK
 from explorer.analysis.one_update import GOOD_RATIO, OneUpdate, by_block, take_apart
@@ -161,6 +162,7 @@ def _retrain(chosen: InsideRun, step: int) -> ModelInTraining | None:
     return latest
 
 
+IN_A_ROW = 8
 MOST_LOSSES = 64
 """The first examples and positions, which the picture of losses has."""
 ALREADY_TRAINED = "This run has no step before its last, so there is no update to take apart."
@@ -192,6 +194,13 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
     losses = update.losses.view(len(update.losses), -1)[:MOST_LOSSES, :MOST_LOSSES]
     allowed = has_label.view(len(has_label), -1)[:MOST_LOSSES, :MOST_LOSSES]
     rows, columns = losses.shape
+    is_folded = columns == 1  # one label for each example, as a classifier has
+    across = IN_A_ROW if is_folded else columns
+    losses, allowed = (
+        pad(values.flatten(), (0, -values.numel() % across)).view(-1, across)
+        for values in (losses.where(allowed, 0.0), allowed)
+    )
+    place = "{row} {column}" if is_folded else "{row}, position {column}"
     left, right = widgets.side_by_side(1, 1)
     with left:
         if hides_text(chosen.run):
@@ -200,26 +209,26 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
             _draw_example(chosen, run_update, with_losses=True)
     with right:
         matrix(
-            losses.where(allowed, 0.0),
-            [str(row) for row in range(rows)],
-            [str(column) for column in range(columns)],
+            losses,
+            [str(row * across if is_folded else row) for row in range(len(losses))],
+            [f"+{column}" if is_folded else str(column) for column in range(across)],
             key="batch_losses",
             title=f"Loss of every label, update {update.step + 1:,}",
             allowed=allowed,
             row_name="example",
-            column_name="position",
-            sentence="Example {row}, position {column}: {value} nats",
-            masked_sentence="Example {row} has no label at position {column}.",
+            column_name="in the row" if is_folded else "position",
+            sentence=f"Example {place}: {{value}} nats",
+            masked_sentence=f"There is no label for example {place}.",
             absent="no label",
             unit="nats",
         )
     label_losses = update.losses[has_label]
-    is_cut = losses.numel() < update.losses.numel()
+    is_cut = rows * columns < update.losses.numel()
     cut = f" The picture has the first {rows} examples and {columns} positions." if is_cut else ""
     words = losses_in_words(label_losses)
     smoothing = chosen.training(update.step).label_smoothing
     smoothed = f" Label smoothing of {three(smoothing)} is included." if smoothing else ""
-    st.caption(f"−ln of the probability of each label; {words}{smoothed}{cut}")
+    left.caption(f"−ln of the probability of each label; {words}{smoothed}{cut}")
 
 
 def losses_in_words(losses: Tensor) -> str:

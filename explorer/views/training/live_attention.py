@@ -104,7 +104,6 @@ BESIDE = 220
 RACE_MAP = 360
 """Pixels of the map of one of two runs."""
 BEST = "the best"
-NOTHING_EXPECTED = Token(0, "–", special=True)
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ def draw_preview(task: Task, spec: RunSpec | None, own_text: str) -> None:
         model=_first_weights(spec.model, spec.weights_seed),
         config=spec.model,
         tokenizer=task.tokenizer,
-        run={},
+        run={"classes": list(task.classes)},
         task=task,
         example=task.example,
     )
@@ -212,11 +211,13 @@ def draw_attention_in(
         widgets.draw_map(forward, part, layer, head, "watched", name, WINDOW)
     if expected is not None:
         with right:
-            rows = _expected_rows(task, forward, forward.rows(part))
+            rows, whole = _expected_of(task, forward, forward.rows(part), expected)
             allowed = forward.mask(part, layer)
+            if rows != forward.rows(part):  # cross-attention, whose rows see the same keys
+                allowed = allowed[:1].expand(len(rows), -1)
             title = f"Expected pattern, {name}"
             widgets.draw_weights(
-                forward, part, expected, "expected", title, BESIDE, rows=rows, allowed=allowed
+                forward, part, whole, "expected", title, BESIDE, rows=rows, allowed=allowed
             )
         answer.caption(f"Weight: {_score_words(scores[head], expected)}.")
     for note in forward.notes:
@@ -302,16 +303,16 @@ def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
     return forward.parts[-1].name, forward.parts[-1].layers - 1
 
 
-def _expected_rows(task: Task, forward: ForwardPass, rows: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The right answer's tokens for rows of the model's answer; other rows stay as they are.
+def _expected_of(
+    task: Task, forward: ForwardPass, rows: Sequence[Token], expected: Tensor
+) -> tuple[Sequence[Token], Tensor]:
+    """The tokens and the pattern of the right answer, whatever the model wrote.
 
-    Nothing is expected in a row after the end of the right answer.
+    Where the rows are not those of an answer, or the task knows none, they stay as they are.
     """
     answer = task.answer(forward.source) if rows == forward.output_tokens else ()
-    if not answer:
-        return rows
-    beyond = (NOTHING_EXPECTED,) * (len(rows) - len(answer))
-    return (*answer[: len(rows)], *beyond)
+    pattern = task.pattern(forward.source, (forward.target[0], *answer[:-1])) if answer else None
+    return (rows, expected) if pattern is None else (answer, pattern)
 
 
 def _score_words(score: Tensor, expected: Tensor) -> str:
