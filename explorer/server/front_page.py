@@ -28,7 +28,7 @@ CHARSET = '<meta charset="UTF-8" />'
 PAGE = (
     (files("streamlit") / "static" / "index.html")
     .read_text("utf-8")
-    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS};{FOLDED}</script>", 1)
+    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS}</script><script>{FOLDED}</script>", 1)
     .encode()
 )
 
