@@ -20,7 +20,7 @@ ADDRESS = (
 )
 """A script: the address of this page without the name of a page of the app."""
 FOLDED = (
-    "if(matchMedia('(pointer:coarse) and (max-width:760px),(pointer:coarse) and (max-height:500px)')"
+    "if(matchMedia('(pointer:coarse) and ((max-width:760px) or (max-height:500px))')"
     ".matches)localStorage.setItem('stSidebarCollapsed-',true)"
 )
 """A script: on a phone the menu is closed at first, also on its side, where Streamlit opens it."""
@@ -28,7 +28,7 @@ CHARSET = '<meta charset="UTF-8" />'
 PAGE = (
     (files("streamlit") / "static" / "index.html")
     .read_text("utf-8")
-    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS};{FOLDED}</script>", 1)
+    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS}</script><script>{FOLDED}</script>", 1)
     .encode()
 )
 

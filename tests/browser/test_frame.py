@@ -91,6 +91,9 @@ def test_a_small_window_has_the_bar_and_all_places(visitor: Visitor) -> None:
     expect(visitor.widget("model")).to_be_hidden()
     visitor.widget("bar_more").locator("label").click()
     expect(visitor.widget("model")).to_be_visible()
+    visitor.page.get_by_test_id("stExpandSidebarButton").click()
+    visitor.links().filter(has_text="Tokens").click()
+    expect(visitor.links().first).not_to_be_in_viewport()
 
 
 def test_what_is_chosen_is_kept_through_pages_a_reload_and_the_way_back(visitor: Visitor) -> None:
