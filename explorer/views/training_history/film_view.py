@@ -38,8 +38,8 @@ from explorer.views.training.live_run import EVERY, draw_followed
 from explorer.views.training.run_words import progress_words
 from explorer.views.training_history.moments import EXPECTED, History, PassAtStep, opened_at
 
-MOST_MAPS, MAP_HEIGHT = 3, 300
-"""How many of the heads that form have a map, and its height in pixels."""
+MOST_MAPS = 3
+"""So many of the heads that form have a map."""
 VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
 STEP_WIDTH = 220
@@ -308,11 +308,9 @@ def draw_formations(context: PageContext, history: History) -> None:
     for place, name, head in zip(st.columns(MOST_MAPS), names, heads, strict=False):
         step = history.passes[-1].step if head.step is None else head.step
         where = part, head.layer, head.head
-        title, heading = (
-            head_title(history.run.title, *where),
-            f"{name.capitalize()} · step {step:,}",
-        )
-        how = f"formed_{head.layer}_{head.head}", f"{title} at step {step:,}", MAP_HEIGHT
+        heading = f"{name.capitalize()} · step {step:,}"
+        title = f"{head_title(history.run.title, *where)} at step {step:,}"
+        how = f"formed_{head.layer}_{head.head}", title, WINDOW
         with place:
             widgets.draw_map(moments[step].forward, *where, *how, ghost=ghost, heading=heading)
     table(
