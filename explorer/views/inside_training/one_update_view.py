@@ -280,9 +280,9 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
     run_update = _update_after(chosen, step)
     if run_update is None:
         return None
-    shown = [*STAGES.values()][stage]
-    st.text(f"Update {step + 1:,} of {last:,}. {shown.sentence}")
-    shown.draw(chosen, run_update)
+    view = [*STAGES.values()][stage]
+    st.text(f"Update {step + 1:,} of {last:,}. {view.sentence}")
+    view.draw(chosen, run_update)
     st.caption(run_update.note)
     return script(update_code, chosen.run, step, run_update.note == SAVED)
 
