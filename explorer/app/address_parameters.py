@@ -326,9 +326,7 @@ _on(
 _on(
     "embedding_space",
     option("space_of", "Axes", "what the axes are taken from", "the token embedding"),
-    option(
-        "of_stack", "Stack", "the encoder or the decoder", "that of self-attention, or the encoder"
-    ),
+    option("of_stack", "Stack", "the encoder or the decoder", "the encoder, usually"),
     token("near", "Nearest to"),
     switch("in_3d", "3-D", about="whether the space has three axes"),
     text("near_text", "or type a token", "one token", most=60),
@@ -418,12 +416,7 @@ _on(
     option("patched_value", "Patched", "which value is patched", "the residual stream"),
     option("patch_way", "Direction", "denoising or noising", "denoising"),
     option("patch_number", "Change as", "the share of the difference or the metric", "the share"),
-    option(
-        "path_end",
-        "Edges",
-        "edges from the chosen head, or into it",
-        "from it, if any",
-    ),
+    option("path_end", "Edges", "edges from the chosen head, or into it", "from it, if any"),
     option("path_reads", "Read as", "queries, keys or values", "queries; into a head, keys"),
     token("patched_at", "Position", default="the one that is read"),
 )

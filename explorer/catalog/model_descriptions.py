@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.number_format import three
-from explorer.text.visible_text import cut
 from models import TransformerConfig
 from models.loading.checkpoint_tokenizer import has_tokenizer
 
@@ -34,9 +33,6 @@ POSITIONS_IN_WORDS = {
     "alibi": "ALiBi",
     "none": "no positions",
 }
-
-MOST_SAID = 160
-"""Characters of what a model does, in a list."""
 
 
 def in_short(config: TransformerConfig) -> str:
@@ -107,7 +103,7 @@ def _also(config: TransformerConfig) -> str:
 def what_it_does(config: TransformerConfig, run: Mapping[str, Any]) -> str:
     """The first sentence of its description, or else of what its config says."""
     described = str(run.get("explanation") or "").partition(". ")[0].rstrip(".")
-    return cut(f"{described or _kind(config)}.", MOST_SAID)
+    return f"{described or _kind(config)}."
 
 
 def short_score(run: Mapping[str, Any]) -> str:

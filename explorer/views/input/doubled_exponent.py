@@ -1,7 +1,5 @@
 """A common mistake, the doubled exponent of the sinusoids, next to the correct formula."""
 
-from typing import Any
-
 import streamlit as st
 
 from explorer.analysis.position_schemes import DOCUMENT, STILL, MeasuredTable, right_and_doubled
@@ -32,7 +30,7 @@ def draw_doubled_exponent(context: PageContext, scheme: str) -> Script | None:
     sides = {RIGHT: ("right", right), WRONG: ("doubled", wrong)}
     with st.container(width=widgets.WIDEST):
         for title, (key, side) in sides.items():
-            how: dict[str, Any] = {"key": f"exponent_{key}", "title": title, "height": STRIP}
+            how = {"key": f"exponent_{key}", "title": title, "height": STRIP}
             draw_positions(side.table, "position", "dimension", unit="value", **how)
     for place, (title, (key, side)) in zip(widgets.side_by_side(1, 1), sides.items(), strict=True):
         with place:

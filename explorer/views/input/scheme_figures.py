@@ -180,13 +180,11 @@ class SchemeColumn:
         chart(spec, key=f"{self.key}{key}", title=self._title(what), **size)
 
 
-def draw_positions(
-    values: Tensor, row: str, across: str, *, unit: str, tokens: Sequence[str] = (), **how: Any
-) -> None:
-    """Positions or queries down, dimensions, positions or keys across."""
+def draw_positions(values: Tensor, row: str, across: str, *, unit: str, **how: Any) -> None:
+    """Positions or queries down, with their `tokens`; dimensions, positions or keys across."""
     matrix(
         values,
-        _places(len(values), tokens),
+        _places(len(values), how.pop("tokens", ())),
         _places(values.shape[1]),
         scale="sequential" if unit == "bucket" else "diverging",
         row_name=row,
