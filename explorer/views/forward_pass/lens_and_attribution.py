@@ -63,7 +63,7 @@ def draw_lens(
     usual = {
         "key": "edited_lens" if forward.edits else "lens",
         "title": f"{context.called} · Likeliest token after each layer{edited}",
-        "idle": "Read upwards, layer by layer; click a column to choose its position.",
+        "idle": "Read upwards, layer by layer; choose a position by its column.",
         "column": position - places.start,
     }
     board(
