@@ -64,7 +64,7 @@ def draw_lens(
     usual = {
         "key": "edited_lens" if forward.edits else "lens",
         "title": f"{context.called} · Likeliest token after each layer{edited}",
-        "idle": f"{'Start: the embedding. ' * before}Click a column to choose its position.",
+        "idle": f"{'Start: the embedding. ' * before}Choose a position by its column.",
         "column": position - places.start,
     }
     board(
