@@ -204,11 +204,12 @@ def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     expect(visitor.widget("attention_head").locator(".where")).to_have_text("  pinned")
     visitor.open("/")
     visitor.fits("/")
+    visitor.open("/?model=translation")
     visitor.drawn("pass_map")
     stage = box_of(visitor.widget("pass_map").locator(".stage"))
     assert min(stage["width"], stage["height"]) > 240
     drawn = Drawn(visitor)
-    (x, y), blank = drawn.token(0, 7), drawn.node(0, 0, 3)
-    for at, token in (((x - 17, y + 24), "white"), (blank, "does")):  # a slanted word, an empty place
+    (x, y), stream = drawn.token(0, 7), drawn.node(0, 0, 3)
+    for at, token in (((x - 17, y + 24), "white"), (stream, "does")):  # a slanted word, a column
         drawn.canvas.tap(position=dict(zip("xy", at, strict=True)))
         expect(drawn.sentence).to_contain_text(f"Where {token} goes")
