@@ -31,17 +31,18 @@ function shade(data, code, top) {
 // What the colours of this cell end at: of the picture, of its row or of its column.
 function topOf({data, tops}, i) {
   if (!tops) return data.top;
-  const columns = data.columns.length;
-  return tops[data.scaling === "row" ? Math.floor(i / columns) : i % columns];
+  return tops[lineOf(data, i)];
 }
+
+const lineOf = ({scaling, columns: {length}}, i) => scaling === "row" ? Math.floor(i / length) : i % length;
 
 // The largest size in every row, or in every column; null where the picture has one scale.
 export function topsOf(state) {
-  const {data, codes} = state, columns = data.columns.length;
+  const {data, codes} = state;
   if (data.scaling === "all" || data.scale === "mask") return null;
-  const by = data.scaling === "row", tops = new Float64Array(by ? data.rows.length : columns);
+  const tops = new Float64Array((data.scaling === "row" ? data.rows : data.columns).length);
   for (let i = 0; i < codes.length; i++) {
-    const at = by ? Math.floor(i / columns) : i % columns;
+    const at = lineOf(data, i);
     if (!blank(state, i)) tops[at] = Math.max(tops[at], Math.abs(valueOf(codes[i], data)));
   }
   return tops;
@@ -104,9 +105,8 @@ function hatched(state, pen) {
 export function paint(state) {
   const {data, ink, stage, place, picture} = state, {left, band, cell, wide, n, m, width, height} = place;
   const [pen] = sized(picture, stage.clientWidth, stage.clientHeight);
-  const empty = !data.rows.length || !data.columns.length;
   pen.imageSmoothingEnabled = false;
-  if (empty) return;
+  if (!data.rows.length || !data.columns.length) return;
   pen.drawImage(cells(state), left, band, width, height);
   hatched(state, pen);
   if (cell >= 8) {
@@ -176,9 +176,7 @@ function numbers(state, pen) {
   const colours = coloursOf(state);
   shown.forEach((text, i) => {
     if (!text) return;
-    const colour = colours[level(state, i)];
-    const quiet = lost(values[i], places);
-    pen.fillStyle = quiet ? css(ink.muted, 0.6) : over(colour);
+    pen.fillStyle = lost(values[i], places) ? css(ink.muted, 0.6) : over(colours[level(state, i)]);
     pen.fillText(text, left + (i % m + 0.5) * wide, band + (Math.floor(i / m) + 0.5) * cell + 0.5);
   });
 }
@@ -186,7 +184,7 @@ function numbers(state, pen) {
 function labelInk(state, pen, axis, at, strong) {
   const {ink, data, place} = state;
   const special = data.muted[axis].includes(at) || (axis && data.hidden.includes(at));
-  pen.font = `${strong ? "600 " : ""}${strong ? LABEL : place.font}px ${ink.mono}`;
+  pen.font = `${strong ? `600 ${LABEL}` : place.font}px ${ink.mono}`;
   pen.fillStyle = css(special && !strong ? ink.muted : ink.text);
 }
 
@@ -209,15 +207,10 @@ function columnLabel(state, pen, column, strong) {
   pen.textAlign = place.angle ? "left" : "center";
   pen.textBaseline = place.angle ? "middle" : "alphabetic";
   const text = fitted(pen, isolated(data.columns[column]), place.angle ? place.turned : 1e4);
-  if (strong) {
-    const wide = pen.measureText(text).width;
-    backdrop(state, pen, place.angle ? 0 : -wide / 2, place.angle ? 0 : -4, text);
-  }
+  const {width} = pen.measureText(text), [x, y] = place.angle ? [0, 0] : [-width / 2, -4];
+  if (strong) backdrop(state, pen, x, y, text);
   pen.fillText(text, 0, 0);
-  if (data.hidden.includes(column)) {
-    const wide = pen.measureText(text).width;
-    pen.fillRect(place.angle ? 0 : -wide / 2, place.angle ? -0.5 : -4.5, wide, 1.5);
-  }
+  if (data.hidden.includes(column)) pen.fillRect(x, y - 0.5, width, 1.5);
   pen.restore();
 }
 
@@ -276,12 +269,12 @@ export function legend(state) {
   if (state.codes.some((_, i) => isHatched(state, i))) named("off", data.words.absent ?? "masked");
   box.replaceChildren(...parts);
 
-  const [down, across] = place.every, notes = [];
+  const every = Math.max(...place.every), notes = [];
   const nth = n => n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`;
-  if (Math.max(down, across) > 1) notes.push(`every ${nth(Math.max(down, across))} label shown`);
+  if (every > 1) notes.push(`every ${nth(every)} label shown`);
   if (place.cell * place.scale < 1) notes.push("each pixel is the maximum of its cells");
-  if (state.exact) notes.push(...[forPointer("point at a cell for three digits")].filter(Boolean));
-  root.querySelector(".notes").textContent = notes.join(" · ");
+  if (state.exact) notes.push(forPointer("point at a cell for three digits"));
+  root.querySelector(".notes").textContent = notes.filter(Boolean).join(" · ");
 }
 
 // The unit, and what the colours begin and end at.

@@ -226,7 +226,7 @@ function describeMatrix(state) {
   const {data, codes} = state, columns = data.columns.length;
   const counts = i => isVisible(state, i) && !leftOut(state, i) && !data.hidden.includes(i % columns);
   if (data.scale === "mask") {
-    const seen = codes.reduce((sum, _, i) => sum + Number(counts(i)), 0);
+    const seen = codes.filter((_, i) => counts(i)).length;
     return putInWords(state.root, state.canvas, `${data.words.title}. ${seen} of ${codes.length} are not ${data.words.absent}`, []);
   }
   const size = i => counts(i) && codes[i] < INFINITE ? Math.abs(state.singles ? state.singles[i] : valueOf(codes[i], data)) : 0;
