@@ -84,7 +84,8 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     beside.caption(f"{HOW} {FROM.format(target)}" if is_same else HOW)
     left, right = widgets.side_by_side(1, 1)
     with left:
-        drag = {"key": "drag_from", "idle": "Second text: drag from here", "drags": "from"}
+        drag: dict[str, Any] = {"key": "drag_from", "drags": "from"}
+        drag |= {"idle": "Second text: drag from here"}
         title = f"{context.called} · Lens of the second text"
         draw_lens(context, other, position, title=title, column=-1, seen=at - theirs.start, **drag)
     is_coloured, looks = bool(edited.applied) and is_computable(forward), None
