@@ -11,7 +11,16 @@ import plotly.graph_objects as go
 
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import TOLD_APART, Palette
-from explorer.charts.vega_lite import Spec, chart, fixed, layer, number_line, quantity, ruler
+from explorer.charts.vega_lite import (
+    Spec,
+    chart,
+    columns_of_legend,
+    fixed,
+    layer,
+    number_line,
+    quantity,
+    ruler,
+)
 
 MOST_ALIGNED = 150
 """Places along the axis at which all runs have a point."""
@@ -75,9 +84,7 @@ def overlaid_curves(
     x = quantity("x", title=x_title, scale=fixed(0, x_end or 1.0))
     colours = [palette.series[at % len(palette.series)] for at in range(len(names))]
     dashes = [DASHES[at // TOLD_APART % len(DASHES)] for at in range(len(names))]
-    longest = max((len(name) for name in names), default=1)
-    in_a_row = {"expr": f"clamp(floor(width / {6.3 * (longest + 4):.0f}), 1, 3)"}
-    legend = {"columns": in_a_row, "labelLimit": 400}
+    legend = {"columns": columns_of_legend(names), "labelLimit": 400}
     color, dash = (
         {"field": "name", "type": "nominal", "legend": legend}
         | {"scale": {"domain": list(names), "range": looks}}

@@ -15,6 +15,7 @@ from explorer.charts.vega_lite import (
     category,
     chart,
     colour_and_dash,
+    columns_of_legend,
     finite,
     fixed,
     layer,
@@ -33,7 +34,7 @@ EDGE = 8
 """Pixels on the right, since a plot grows by some when points are added."""
 STEP_TICKS = [0, *(10**power for power in range(8))]
 WHOLE_STEPS = "format(datum.value, ',d')"
-LEGEND_COLUMNS, WIDEST_LINE_NAME = 3, 260
+WIDEST_LINE_NAME = 260
 
 Point = tuple[int, float]
 
@@ -184,12 +185,13 @@ def lines_over_steps(
     low, high = around_zero(values) if zero else (min(values), max(values))
     axis = {"values": [*ticks], "labelExpr": WHOLE_STEPS}
     x = quantity(over, title=over, axis=axis, scale={"type": "symlog", "nice": False})
+    columns = columns_of_legend(name for _, name, _ in rows)
     lines = layer(
         {"type": "line", "point": {"size": 22}},
         [{over: step, of: name, "value": finite(value)} for step, name, value in rows],
         x=x,
         y=quantity("value", title=unit, scale=fixed(low, high if high > low else 1.0)),
-        **colour_and_dash(of, legend={"columns": LEGEND_COLUMNS, "labelLimit": WIDEST_LINE_NAME}),
+        **colour_and_dash(of, legend={"columns": columns, "labelLimit": WIDEST_LINE_NAME}),
         tooltip=[text_line(of), number_line(over, places=0), number_line("value")],
     )
     rule = [] if rule_at is None else [vertical_rule(x, rule_at)]

@@ -71,6 +71,12 @@ def category(field: str, **how: Any) -> Spec:
     return {"field": field, "type": "nominal", "sort": None, **how}
 
 
+def columns_of_legend(names: Iterable[str]) -> Spec:
+    """Up to three columns: as many as these names leave room for in the chart."""
+    longest = max(map(len, names), default=1)
+    return {"expr": f"clamp(floor(width / {6.3 * (longest + 4):.0f}), 1, 3)"}
+
+
 def colour_and_dash(field: str, **how: Any) -> Spec:
     """Colour and dash of lines by their names: colour is never the only difference."""
     return {"color": category(field, **how), "strokeDash": category(field, **how)}
