@@ -210,6 +210,6 @@ def test_a_phone_shows_start_attention_map_and_lessons(visit: Visit) -> None:
     assert min(stage["width"], stage["height"]) > 240
     drawn = Drawn(visitor)
     (x, y), stream = drawn.token(0, 7), drawn.node(0, 0, 3)
-    for at, token in (((x - 17, y + 24), "white"), (stream, "does")):  # a slanted word, a column
-        drawn.canvas.tap(position=dict(zip("xy", at, strict=True)))
+    for (left, top), token in (((x - 17, y + 24), "white"), (stream, "does")):  # slanted; a column
+        drawn.canvas.tap(position={"x": left, "y": top})
         expect(drawn.sentence).to_contain_text(f"Where {token} goes")

@@ -404,7 +404,7 @@ def caption_of(
         "the ends of grey lines, are the nearest tokens by cosine similarity in all dimensions."
     )
     if left_out:
-        text += f" {left_out} of the labels would overlap: point at a mark, or tap it, to read its label."
+        text += f" {left_out} labels would overlap: point at a mark, or tap it, to read its own."
     some = f"{space.sampled:,} of {size:,} tokens, sampled with seed {SEED}"
     text += f" Grey is the vocabulary{f': {some}' if space.sampled < size else ''}."
     if axes.rows < axes.size:
