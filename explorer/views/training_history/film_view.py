@@ -44,7 +44,7 @@ VIEW, TITLE = "history_view", "Two moments"
 FIRST, SECOND = "first_step", "second_step"
 STEP_WIDTH = 220
 FILM, STEP = "film", "film_step"
-WHOLE_PASS = "film_pass"
+WHOLE_MAP = "film_pass"
 MOST_FILM_BYTES = 16_000_000
 """Of all frames together; a larger film has the thumbnails of all heads, not their weights."""
 MOST_FILM_TOKENS = 128
@@ -235,8 +235,8 @@ def _draw_pass(context: PageContext, history: History, moment: PassAtStep) -> No
     picture, usual = picture_of(opened, forward), first_answer(opened, forward)
     title = f"{history.run.title}: the forward pass over “{forward.text}”"
     pass_map(
-        encode(picture, WHOLE_PASS, title, usual, ()),
-        key=WHOLE_PASS,
+        encode(picture, WHOLE_MAP, title, usual, ()),
+        key=WHOLE_MAP,
         title=title,
         choice=choice_of(MapSelection(usual, None, LEAST_USUAL, None), context, picture),
         on_chosen=lambda value: None,
