@@ -7,6 +7,7 @@ from explorer.analysis.embedding_space import EMBEDDING, STREAM, UNEMBEDDING, un
 from explorer.app import address
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, option_of, switch
+from explorer.catalog import ModelError
 from explorer.views.input.token_vectors import (
     SpaceChoice,
     choose_token,
@@ -41,6 +42,8 @@ VIEWS = {
 }
 
 context = page_context()
+if isinstance(context.model, ModelError):  # the page ends below with what is wrong
+    widgets.opening("Embedding space", VIEWS[EMBEDDING].sentence)
 opened = context.opened
 stack, stacks = opened.config.stacks[-1], ["Encoder", "Decoder"]
 if len(opened.config.stacks) > 1:  # cross-attention reads the sentence in the encoder

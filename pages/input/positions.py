@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.analysis.position_schemes import CODE, SCHEMES
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, option_of
+from explorer.catalog import ModelError
 from explorer.views.input.changed_positions import draw_length_extrapolation, draw_permutation
 from explorer.views.input.doubled_exponent import draw_doubled_exponent
 from explorer.views.input.scheme import choose_other, draw_scheme, scheme_caption
@@ -39,6 +40,8 @@ VIEWS = {
 VIEW_WIDTH = 230
 
 context = page_context()
+if isinstance(context.model, ModelError):  # the page ends below with what is wrong
+    widgets.opening("Positions", OF_SCHEME["none"])
 own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(name for name in SCHEMES if name != own)]}
 drawn = OF_SCHEME[by_label[option_of("scheme", tuple(by_label))]]
