@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.test_lessons import LESSONS
+from tests.browser.test_lessons import LESSONS, predict
 from tests.browser.type_sizes import PAGES, note_canvas_type, written_on
 from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
@@ -199,7 +199,6 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     visitor.sized(1280, 720)
     link = link_for_a_class(visitor)
     page, steps = visitor.page, LESSON.steps
-    page.screenshot(path=pictures / "lecture-share.png")
     visitor.themed("dark")
     page.keyboard.press("Escape")
     begin(visitor, link)
@@ -216,6 +215,9 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
         visitor.rest()
         for hidden in ("head", "model"):
             expect(visitor.widget(hidden)).to_have_count(0)
+        if step.predict:  # the answer is in sight, and the focus on it takes no key
+            predict(visitor, step.predict)
+            expect(visitor.widget("lesson_answer")).to_be_in_viewport(ratio=1)
         page.screenshot(path=pictures / f"lecture-step-{at}.png")
         if at < len(steps):
             (notes if at == 1 else page).keyboard.press("Space")
@@ -228,7 +230,6 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
         expect(title).to_have_text(steps[-2].title)
         page.keyboard.press("PageDown")
         expect(title).to_have_text(steps[-1].title)
-    notes.screenshot(path=pictures / "lecture-notes.png")
 
     student = visit(width=1280, height=720)
     student.context.add_init_script(PLAIN_HTTP)
@@ -237,7 +238,6 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     assert student.page.evaluate("typeof crypto.randomUUID") == "undefined"
     expect(student.page.locator(".lesson-strip .step")).to_have_text(steps[-1].title)
     expect(student.widget("head")).to_have_count(0)
-    student.page.screenshot(path=pictures / "lecture-student.png")
     own = second_window(student)
     expect(own.locator("h1")).to_have_text(steps[-1].title)
     own.keyboard.press("PageUp")

@@ -120,6 +120,7 @@ def test_every_stage_and_an_example_are_drawn_and_what_is_too_much_is_said(train
     (example,) = examples_of(trained.task(), Batch(batch.inputs, batch.labels), 3)[2:]
     header, _ = sent(at, "update_reads_1")
     assert header["labels"] == [token.label for token in example.inputs[-1]]
+    assert "train a model on it first" in said(apps.page(PAGE, run_task="negation"))
     at = apps.page(PAGE, run=trained.name, inside_view="Head scores", scores_text="a" * 300)
     assert "This text is 30" in said(at)
     at = apps.page(PAGE, run=trained.name, inside_view="Loss landscape")

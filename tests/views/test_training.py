@@ -168,10 +168,9 @@ def test_the_rows_of_the_expected_pattern_are_the_right_answer() -> None:
     source, written = task.tokenizer.encode("abc"), task.tokenizer.encode("zzzzzz")
     for count in (2, 4, 6):
         forward = SimpleNamespace(source=source, output_tokens=written[:count], target=written)
-        few = torch.zeros(count, 4)
-        rows, whole = live_attention._expected_of(task, cast(Any, forward), written[:count], few)
-        assert [row.label for row in rows] == ["c", "b", "a", "</s>"]
-        assert whole[:3].argmax(-1).tolist() == [2, 1, 0]
+        whole = live_attention._expected_of(task, cast(Any, forward), written[:count], torch.eye(4))
+        assert [row.label for row in whole[0]] == ["c", "b", "a", "</s>"]
+        assert whole[1][:3].argmax(-1).tolist() == [2, 1, 0]
 
 
 def test_the_score_says_over_how_many_rows_it_is_where_an_answer_is_wrong() -> None:
