@@ -109,9 +109,8 @@ def choose_inside_run(place: DeltaGenerator) -> InsideRun | None:
     is_new = not widget_state.get("run") or streamlit_patches.came_back()
     if is_new and not address.value_of("run"):
         runs = [*reader_runs.own_runs(), *reader_runs.recorded_runs()]
-        runs = [
-            run for run in runs if not wanted or (run.is_readable() and run.spec.task == wanted)
-        ]
+        if wanted:
+            runs = [run for run in runs if run.is_readable() and run.spec.task == wanted]
         model = address.value_of("model")
         for default in sorted(runs, key=lambda run: run.name != model)[:1]:
             widget_state.put("run", default.name)
