@@ -2,7 +2,8 @@
 // top and the end of the window as --room. What stands above may come late, so the stages are measured
 // again whenever something on the page changes its size.
 
-const BELOW = 8, LEAST = 260, FAR = 0.5;  // px, px, and a share of the window
+const BELOW = 8, FAR = 0.5;  // px, and a share of the window
+const LEAST = matchMedia("(pointer: coarse)").matches ? 340 : 260;  // px: a phone on its side scrolls
 
 // Further down the page a figure has most of a window to itself.
 function roomOf(stage, main) {

@@ -120,7 +120,8 @@ def do(visitor: Visitor, step: LessonStep) -> None:
         field.fill(str(value))
         field.press("Enter" if field.evaluate("e => e.tagName") == "INPUT" else "Control+Enter")
     elif way == "press" and isinstance(value, list):
-        control.locator("input, button, canvas, [tabindex='0']").first.focus()
+        keys = "input, [role=slider], button:not([aria-label^=Help]), canvas, [tabindex='0']"
+        control.locator(keys).first.focus()
         for key in value:
             visitor.page.keyboard.press(key)
             visitor.rest()

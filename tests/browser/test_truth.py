@@ -124,7 +124,7 @@ READS: dict[View, Read] = {
     ("circuits", "Heads"): table("part", "exact"),
     ("circuits", "Circuit"): table("edge", "exact"),
     ("circuits", "Head card"): in_text(rf"Direct contribution: \+?{N} to “.”, \+?{N} to “.”"),
-    ("circuits", "Text as evidence"): in_text(rf"Line {N}: {N} at"),
+    ("circuits", "Text as evidence"): in_text(rf"Line {N}: .* {N}\)"),
     ("circuits", "Steering"): marks("steered_over_strength", "corrupted"),
     ("circuits", "Causal tracing"): cell("traced_values", 0, 0),
     ("circuits", "Path patching"): cell("path_ends", 1, 0),
