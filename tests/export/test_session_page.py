@@ -23,7 +23,7 @@ from tests.components.samples import heads
 HARMFUL = "</script><img src=x onerror=alert(1)>"
 WORDS = dict.fromkeys(("row", "column", "masked", "absent", "unit", "title"), "words") | {
     "sentence": "{row} attends to {column}: {value}",
-    "idle": "Point at a cell to read it; click to pin it.",
+    "corner": ["query ↓", "key →"],
 }
 WEIGHTS, ALLOWED = heads(2, 3, 4, 4), torch.ones(4, 4).tril().bool()
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="26"><text y="20">A</text></svg>'
@@ -167,9 +167,9 @@ def test_an_enlarged_view_says_the_number_pointed_at_until_escape(opened: Visito
     zoom = float(shown.locator(".figures").evaluate("place => place.style.zoom"))
     assert zoom > 1.4
     cells = str(shown.locator("[data-cells]").get_attribute("data-cells"))
-    left, top, size, *_ = map(float, cells.split())
+    left, top, wide, high = map(float, cells.split())
     box = box_of(canvas)
-    middle = zoom * (left + 2.5 * size), zoom * (top + 2.5 * size)
+    middle = zoom * (left + 2.5 * wide), zoom * (top + 2.5 * high)
     opened.page.mouse.move(box["x"] + middle[0], box["y"] + middle[1])
     expect(line).to_have_text(f"sat attends to sat: {three(float(WEIGHTS[1, 2, 2, 2]))}")
     canvas.focus()

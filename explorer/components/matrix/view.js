@@ -272,7 +272,7 @@ function show(state) {
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
   state.root.style.setProperty("--figure", `${edge}px`);
   needs(state, state.place.band + state.place.height + 8);
-  state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell, state.place.wide].join(" ");
+  state.root.dataset.cells = [state.place.left, state.place.band, state.place.wide, state.place.cell].join(" ");
   if (data.of) state.root.dataset.head = data.at.join();
   legend(state);
   paint(state);
