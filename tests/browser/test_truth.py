@@ -86,7 +86,7 @@ READS: dict[View, Read] = {
     ("embedding_space", ""): in_text(rf"axes hold {N} % of the variance"),
     ("positions", "Scheme"): cell("products", 3, 1),
     ("positions", "Permutation"): cell("order_map_0", 7, 6),
-    ("positions", "Length extrapolation"): in_text(rf"On average {N} keys up to position 63"),
+    ("positions", "Length extrapolation"): in_text(rf"On average {N} tokens up to position 63"),
     ("positions", "Doubled exponent"): cell("products_doubled", 3, 5),
     ("attention", "Matrix"): cell("attention_head", 7, 6),
     ("attention", "Lines"): texts("attention_lines", ".sentence", most(2, 7), walk),
