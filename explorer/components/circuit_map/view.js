@@ -111,9 +111,8 @@ const signed = value => value === null ? "no value" : value > 0 ? `+${three(valu
 const percent = value => `${three(100 * value)} %`;
 
 function spokenOf({data}, target) {
-  const [name, [estimate, exact]] = target.part === undefined
-    ? [data.edges[target.edge].title, data.edges[target.edge].scores]
-    : [nameOf(data.parts[target.part]), data.parts[target.part].slice(4)];
+  const edge = data.edges[target.edge], part = data.parts[target.part];
+  const [name, [estimate, exact]] = edge ? [edge.title, edge.scores] : [nameOf(part), part.slice(4)];
   return `${name}: estimate ${signed(estimate)}${exact === null ? "" : `, exact ${signed(exact)}`}.`;
 }
 
