@@ -32,7 +32,7 @@ NOTHING_TO_COMPARE = (
     f"No matrix with finite, different weights has {SMALLEST_SIDE} rows and columns or more, so "
     "whether the model is trained cannot be told from its singular values."
 )
-APART = "Embedding and unembedding share no matrix: as usual as sharing one."
+UNTIED = "Embedding and unembedding share no matrix: as usual as sharing one."
 SHORTEST_TEXT = 4
 """On fewer keys every head is almost uniform."""
 
@@ -77,7 +77,7 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
     )
     wrappers = [files.weights.wrapper] if files.weights.wrapper else []
     prefix = "Every name in the files begins with {}, which is left out here."
-    tied = Diagnostic("fine", "No tied embeddings", APART)
+    tied = Diagnostic("fine", "No tied embeddings", UNTIED)
     if files.tied:
         stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
         sentence = f"The unembedding and the token embedding are one matrix, {stored}: usual."

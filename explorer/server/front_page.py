@@ -19,7 +19,7 @@ ADDRESS = (
     f"+location.pathname.replace(/\\/({'|'.join(ROWS)})\\/?$/,'')}}"
 )
 """A script: the address of this page without the name of a page of the app."""
-FOLDED = (
+CLOSED_MENU = (
     "if(matchMedia('(pointer:coarse) and ((max-width:760px) or (max-height:500px))')"
     ".matches)localStorage.setItem('stSidebarCollapsed-',true)"
 )
@@ -28,7 +28,7 @@ CHARSET = '<meta charset="UTF-8" />'
 PAGE = (
     (files("streamlit") / "static" / "index.html")
     .read_text("utf-8")
-    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS}</script><script>{FOLDED}</script>", 1)
+    .replace(CHARSET, f"{CHARSET}<script>{ADDRESS}</script><script>{CLOSED_MENU}</script>", 1)
     .encode()
 )
 

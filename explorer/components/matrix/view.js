@@ -19,8 +19,8 @@ function make(state) {
   canvas.addEventListener("pointerleave", () => point(state, null));
   canvas.addEventListener("click", event => {
     const cell = hit(state, event);
-    if (cell && cell.row < 0) hideColumn(state, cell.column);
-    if (cell && cell.row >= 0 && cell.column >= 0) lock(state, same(cell, state.locked) ? null : cell);
+    if (cell?.row < 0) hideColumn(state, cell.column);
+    if (cell?.row >= 0 && cell.column >= 0) lock(state, same(cell, state.locked) ? null : cell);
   });
   canvas.addEventListener("keydown", event => walk(state, event));
   state.chosen = () => { if (state.data && hear(state)) overlay(state); };
@@ -45,7 +45,7 @@ function take(state) {
 function point(state, cell) {
   if (same(cell, state.hovered)) return;
   state.hovered = cell;
-  state.canvas.style.cursor = state.data.hides && cell && cell.row < 0 ? "pointer" : "";
+  state.canvas.style.cursor = state.data.hides && cell?.row < 0 ? "pointer" : "";
   overlay(state);
 }
 
@@ -188,7 +188,7 @@ function maskedCells({data, codes}) {
 
 const isVisible = (state, i) => !state.masked[i];
 
-export const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i));
+export const leftOut = ({data}, i) => data.planes.cut && bit(data.planes.cut, i);
 
 export const blank = (state, i) => !isVisible(state, i) || state.codes[i] >= MINUS_INFINITE;
 
@@ -229,7 +229,7 @@ function describeMatrix(state) {
     const seen = codes.filter((_, i) => counts(i)).length;
     return putInWords(state.root, state.canvas, `${data.words.title}. ${seen} of ${codes.length} are not ${data.words.absent}`, []);
   }
-  const size = i => counts(i) && codes[i] < INFINITE ? Math.abs(state.singles ? state.singles[i] : valueOf(codes[i], data)) : 0;
+  const size = i => counts(i) && codes[i] < INFINITE ? Math.abs(state.singles?.[i] ?? valueOf(codes[i], data)) : 0;
   const largest = largestOf(codes.length, size).map(i => words(state, {row: Math.floor(i / columns), column: i % columns}));
   putInWords(state.root, state.canvas, data.words.title, largest);
 }
@@ -237,10 +237,9 @@ function describeMatrix(state) {
 export function tell(state) {
   const cell = state.shown();
   tellLine(state.root, state.data.words, cell && spoken(state, cell), cell && !state.hovered);
-  const at = cell && cell.row >= 0 && cell.column >= 0;
   const {data} = state, {words} = data;
-  const place = at ? `${words.row} ${placeOf(data, 0, cell.row)}, ${words.column} ${placeOf(data, 1, cell.column)}` : "";
-  state.root.querySelector(".place").textContent = place;
+  state.root.querySelector(".place").textContent = cell?.row >= 0 && cell.column >= 0
+    ? `${words.row} ${placeOf(data, 0, cell.row)}, ${words.column} ${placeOf(data, 1, cell.column)}` : "";
 }
 
 // ---- running ----------------------------------------------------------------------
@@ -258,8 +257,7 @@ function show(state) {
     describeMatrix(state);
     state.fresh = false;
     if (inside(state, state.awaited)) [state.locked, state.awaited] = [state.awaited, null];
-    if (!inside(state, state.locked)) state.locked = null;
-    if (!inside(state, state.hovered)) state.hovered = null;
+    for (const which of ["locked", "hovered"]) if (!inside(state, state[which])) state[which] = null;
   }
   const {data, canvas} = state;
   hear(state);

@@ -37,7 +37,7 @@ from models import Transformer, TransformerConfig
 
 MAP, FILLED, NORM_ORDER = "Attention map", "filled-row", "norm-order"
 SIDES = ("wrong", "right")
-FIRST = 4
+FIRST_EXHIBIT = 4
 """The exhibit to begin with: what it does is seen at once."""
 
 
@@ -48,7 +48,7 @@ def draw_exhibit(context: PageContext, row: DeltaGenerator) -> Script | None:
     """
     with row:
         labels, how = list(BY_LABEL), {"label_visibility": "collapsed"}
-        label = one_of("exhibit", labels, labels[FIRST - 1], as_list=True, width=330, **how)
+        label = one_of("exhibit", labels, labels[FIRST_EXHIBIT - 1], as_list=True, width=330, **how)
         exhibit = BY_LABEL[label]
         has_runs = exhibit.name in MISTAKES
         is_on = has_runs and switch("mistake")
