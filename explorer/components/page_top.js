@@ -74,10 +74,17 @@ function sameTheme() {
 const PHONE = matchMedia("(max-width: 760px), (max-height: 500px) and (pointer: coarse)");
 
 // On a phone the menu closes once something in it is chosen, or at a tap beside it. A tap beside an
-// open list closes it, and does nothing else.
-const foldMenu = () => PHONE.matches && document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
+// open list closes it, and does nothing else. In a wide window it stands open, now and at the next
+// visit: Streamlit would remember that it was closed.
+const press = name => document.querySelector(`[data-testid=${name}] button, button[data-testid=${name}]`)?.click();
+const foldMenu = () => {
+  if (!PHONE.matches) return;
+  press("stSidebarCollapseButton");
+  setTimeout(() => localStorage.removeItem("stSidebarCollapsed-"), 500);
+};
 function watchMenu() {
   if (globalThis.explorerMenu) return;
+  PHONE.addEventListener("change", () => PHONE.matches || press("stExpandSidebarButton"));
   let isBeside = false;
   document.addEventListener("pointerdown", ({pointerType, target}) => {
     const list = pointerType === "touch" && document.querySelector("[role=menu], [role=listbox]");
