@@ -17,10 +17,10 @@ MOST_OF_ONE = 60
 
 def session_toml(title: str, views: Sequence[KeptView]) -> bytes:
     """The file; each step opens the address of a view, and its note is for the presenter."""
-    many = f"{len(views)} views" if len(views) > 1 else "One view"
+    kept = f"{len(views)} views that were" if len(views) > 1 else "One view that was"
     head: dict[str, object] = {
         "title": title,
-        "about": f"{many} that were kept in a session.",
+        "about": f"{kept} kept in a session.",
         "minutes": min(MOST_MINUTES, MINUTES * len(views)),
     }
     steps = ("[[steps]]\n" + _table(_step(view)) for view in views)

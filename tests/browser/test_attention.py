@@ -202,7 +202,7 @@ def test_the_stages_of_a_head_follow_the_keys_the_pointer_the_equation(visitor: 
         expect(number(visitor, of)).to_contain_text("[3] ")
 
     symbols = view.locator(".equation")
-    for of, said in (("q", "Q: a query of"), ("added", "M: 0 where"), ("v", "V: the")):
+    for of, said in (("q", "Q: 32 dimensions"), ("added", "M: 0 where"), ("v", "V: the")):
         symbols.locator(f'[data-of="{of}"]').last.hover()
         expect(panel(visitor, of)).to_have_class(ON)
         expect(panel(visitor, "weights")).to_have_class(re.compile("aside"))

@@ -154,7 +154,7 @@ READS: dict[View, Read] = {
     ("checkpoints", "Parameters"): table("all parameters"),
     ("checkpoints", "Weights"): cell("weights_picture", 3, 7),
     ("checkpoints", "Norms"): cell("norms_decoder", 1, 3),
-    ("checkpoints", "Singular values"): table("stable rank"),
+    ("checkpoints", "Singular values"): table("stable rank (norm² / largest²)"),
     ("checkpoints", "Heads"): table("layer", "Entropy"),
     ("checkpoints", "Diagnostics"): in_text(rf"{N} of {N} sampled matrices have singular"),
 }

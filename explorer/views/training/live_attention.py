@@ -215,7 +215,7 @@ def draw_attention_in(
             allowed = forward.mask(part, layer)
             if rows != forward.rows(part):  # cross-attention, whose rows see the same keys
                 allowed = allowed[:1].expand(len(rows), -1)
-            title = f"Expected pattern, {name}"
+            title = f"{model} · Expected pattern"
             widgets.draw_weights(
                 forward, part, whole, "expected", title, BESIDE, rows=rows, allowed=allowed
             )
