@@ -101,7 +101,7 @@ def _draw_products(
         _draw_bars(pair, order, forward.config)
         widgets.notes(pinned.row_note(forward, at.part, pair.query))
         pass_position.forward_pass_link(context, PinnedCell(pair.query, pair.key))
-    with numbers, st.container(key="figure-pair-numbers"):
+    with numbers, st.container(key="stage-chart-pair_numbers"):
         st.text(sentence)
         tables.value_table(
             weight_steps(pair), "Every step from the product of query and key to the weight"
