@@ -11,7 +11,7 @@ from starlette.websockets import WebSocket
 
 import app
 from explorer.server.answer_pieces import PIECE, AnswerPieces
-from explorer.server.front_page import ADDRESS, FOLDED, PAGE, FrontPage
+from explorer.server.front_page import ADDRESS, CLOSED_MENU, PAGE, FrontPage
 from explorer.server.security_headers import HEADERS, POLICY, SecurityHeaders
 from tests.calls import run_in_thread
 
@@ -45,7 +45,7 @@ def test_the_page_says_where_the_server_is_and_no_other_answer_changes() -> None
     routes = [Route(path, lambda request: theirs) for path in ("/", "/heads", "/media/kept.html")]
     client = TestClient(FrontPage(Starlette(routes=routes)))
     answers = [client.get(route.path) for route in routes]
-    ours = f"<script>{ADDRESS}</script><script>{FOLDED}</script>"
+    ours = f"<script>{ADDRESS}</script><script>{CLOSED_MENU}</script>"
     scripts = [ours in answer.text for answer in answers]
     assert scripts == ["etag" not in answer.headers for answer in answers] == [True, True, False]
     assert client.head("/").headers["content-length"] == str(len(PAGE))
