@@ -83,7 +83,7 @@ READS: dict[View, Read] = {
     ("tokenizer_training", "Byte-level BPE"): table("token IDs"),
     ("tokenizer_training", "WordPiece"): table("textbook score"),
     ("tokenizer_training", "Unigram"): table("likeliest"),
-    ("embedding_space", ""): in_text(rf"axes hold {N} % of the variance"),
+    ("embedding_space", ""): in_text(rf"picture keeps {N} % of the differences"),
     ("positions", "Scheme"): cell("products", 3, 1),
     ("positions", "Permutation"): cell("order_map_0", 7, 6),
     ("positions", "Length extrapolation"): in_text(rf"On average {N} tokens up to position 63"),

@@ -35,13 +35,13 @@ def column(at: AppTest, name: str) -> list[Any]:
 def test_the_caption_says_how_much_the_axes_hold() -> None:
     opened = opened_model.open_model("letters")
     held = percent(sum(principal_axes(opened.model.last_stack.embedding.weight).shares[:2]))
-    assert f"axes hold {held} of the variance" in said(page("letters"))
+    assert f"picture keeps {held} of the differences" in said(page("letters"))
 
 
 def test_another_token_of_the_text_has_other_neighbours_and_the_same_chart() -> None:
     at = page("letters", in_3d="true")
     before, spec = list(column(at, "cosine similarity")), chart(at)
-    apps.run(at.selectbox(key="near").set_value(1))
+    apps.run(at.selectbox(key="near").set_value(2))
     assert list(column(at, "cosine similarity")) != before
     assert chart(at) == spec, "so the browser leaves it where it is"
 

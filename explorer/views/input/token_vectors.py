@@ -136,10 +136,18 @@ TIED = "The unembedding is the token embedding (tied), so the nearest tokens are
 
 
 def choose_token(choice: SpaceChoice) -> int:
-    """The place of the token whose neighbours are shown."""
+    """The place of the token whose neighbours are shown; first that of the closest neighbour."""
     tokens = choice.tokens
-    words = [place for place, word in enumerate(tokens) if not word.special]
-    return token("near", tokens, words[-1] if words else len(tokens) - 1, width=LIST_WIDTH)
+    words = [place for place in choice.places if not tokens[place].special] or [len(tokens) - 1]
+    ids = drawn_ids(choice)
+    closest = nearest_in(choice, EMBEDDING, ids, NEAREST).cosines[:, 0].tolist()
+    first = max(words, key=lambda place: closest[ids.index(tokens[place].id)])
+    return token("near", tokens, first, width=LIST_WIDTH)
+
+
+def drawn_ids(choice: SpaceChoice) -> list[int]:
+    """The different tokens that are drawn, in order."""
+    return list(dict.fromkeys(choice.tokens[place].id for place in choice.places))
 
 
 def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> tuple[int, int]:
@@ -167,7 +175,7 @@ def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> tuple[int, int]:
 
 def draw_neighbours_of_all(choice: SpaceChoice) -> None:
     """For every token that is drawn a row with its nearest tokens in each matrix."""
-    ids = list(dict.fromkeys(choice.tokens[place].id for place in choice.places))
+    ids = drawn_ids(choice)
     columns = {"token": vocabulary_labels(choice.opened.tokenizer, ids)}
     for table in choice.tables:
         neighbours = nearest_in(choice, table, ids, NEAREST)
@@ -226,8 +234,9 @@ def draw_moving_tokens(
     tokens = map_of(space, steps, names, labels, chosen)
     x_and_y = axis_ranges(space.places[steps].flatten(0, 1), space.around)[:2]
     printed, _ = token_map(tokens, titles[:2], x_and_y, PRINTED_SIZE)
-    left_out = 0
+    left_out, kept = 0, f"keeps {percent(sum(drawn))} of the differences (their variance)"
     if in_3d:
+        st.caption(f"This picture on {len(drawn)} axes {kept}.")
         plotly_chart(
             moving_scatter(
                 moving_tokens(space, names, labels),
@@ -240,9 +249,9 @@ def draw_moving_tokens(
             spec=printed,
         )
     else:
+        st.caption(f"This flat picture {kept}; the thin lines lead to the true neighbours.")
         spec, left_out = token_map(tokens, titles[:2], x_and_y)
         chart(spec, key="embedding_map", title=title, height=WINDOW, printed=printed)
-    st.caption(f"The {len(drawn)} axes hold {percent(sum(drawn))} of the variance.")
     st.caption(caption_of(space, choice, in_3d=in_3d, left_out=left_out))
     if place in choice.places:
         name = literal(named_at(choice.tokens, place))
