@@ -1,10 +1,17 @@
 """Which heads carry the difference between two texts, how they are wired, and whether it is so."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.circuits.circuit_view import draw_circuit, draw_over_training, draw_parts
+from explorer.views.circuits.circuit_view import (
+    NO_SNAPSHOTS,
+    draw_circuit,
+    draw_over_training,
+    draw_parts,
+)
 from explorer.views.circuits.evidence import draw_evidence
 from explorer.views.circuits.head_card import draw_head_view
 from explorer.views.circuits.patching_view import draw_paths, draw_tracing
@@ -12,14 +19,16 @@ from explorer.views.circuits.question_form import draw_question, question_in_wor
 from explorer.views.circuits.question_scores import draw_finding
 from explorer.views.circuits.steering_view import draw_steering
 from explorer.views.shared import export_panel, widgets
+from explorer.views.shared.training_snapshots import snapshots_of
 from explorer.views.shared.widgets import ViewSpec
 
 VIEWS = {
     "Circuit": ViewSpec(
-        "The thicker a line, the more of the change of the answer goes through it.", draw_circuit
+        "The thicker a line, the more of the change it carries; black is attention.",
+        draw_circuit,
     ),
     "Heads": ViewSpec(
-        "The stronger a head's colour, the more of the change goes through it; red works against.",
+        "The stronger a head's colour, the more change it carries; red: against it.",
         draw_parts,
     ),
     "Head card": ViewSpec(
@@ -48,7 +57,10 @@ VIEWS = {
     ),
 }
 context = page_context()
-widgets.opening_of_view("Circuits", "circuit_view", VIEWS)
+grown = VIEWS["Over training"]
+if not snapshots_of(context):
+    grown = replace(grown, sentence=NO_SNAPSHOTS)
+widgets.opening_of_view("Circuits", "circuit_view", VIEWS | {"Over training": grown})
 row = st.container(horizontal=True, vertical_alignment="center", key="circuit_row")
 picture, below = st.container(), st.container()
 with row:  # it stays chosen where there is no question
@@ -56,7 +68,7 @@ with row:  # it stays chosen where there is no question
 question_and_finding, adjust = draw_question(context, picture, below)
 if question_and_finding is not None:
     question, finding = question_and_finding
-    row.markdown(question_in_words(question))
+    row.markdown(question_in_words(question), width=720)
     with picture:
         VIEWS[view].draw(context, question, adjust)
     with below:

@@ -10,15 +10,15 @@ from explorer.app.controls import one_of, option_of
 from explorer.catalog import ModelError
 from explorer.views.input.changed_positions import draw_length_extrapolation, draw_permutation
 from explorer.views.input.doubled_exponent import draw_doubled_exponent
-from explorer.views.input.scheme import choose_other, draw_scheme, scheme_caption
+from explorer.views.input.scheme import borrowed_from, choose_other, draw_scheme, scheme_caption
 from explorer.views.shared import widgets
 from explorer.views.shared.widgets import ViewSpec
 
 OF_SCHEME = {
     "sinusoidal": "Each row is added to the token at that position: near rows look alike.",
-    "learned": "Each row is added to the token at that position: training has set its numbers.",
+    "learned": "Each position's trained row is added to its token.",
     "rotary": "Each position turns queries and keys further, so that a score depends on distance.",
-    "relative": "Each score gets a number for its distance; far distances share one (a bucket).",
+    "relative": "Each score gets a number for its distance: same colour, same bucket, same number.",
     "alibi": "Every score is lowered by the distance (a bias): the stronger the colour, the more.",
     "none": "Nothing says where a token is; without a causal mask, order changes nothing.",
 }
@@ -33,7 +33,7 @@ VIEWS = {
         draw_length_extrapolation,
     ),
     "Doubled exponent": ViewSpec(
-        "Below the right table, one with a common mistake: far more of its columns hardly change.",
+        "Above: correct. Below: with a common mistake, far more columns hardly change.",
         draw_doubled_exponent,
     ),
 }
@@ -44,7 +44,9 @@ if isinstance(context.model, ModelError):  # the page ends below with what is wr
     widgets.opening("Positions", OF_SCHEME["none"])
 own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(name for name in SCHEMES if name != own)]}
-drawn = OF_SCHEME[by_label[option_of("scheme", tuple(by_label))]]
+drawn = OF_SCHEME[chosen := by_label[option_of("scheme", tuple(by_label))]]
+if chosen == "learned":
+    drawn += borrowed_from(context)
 widgets.opening_of_view(
     "Positions", "lab", VIEWS | {"Scheme": replace(VIEWS["Scheme"], sentence=drawn)}
 )
@@ -58,6 +60,8 @@ if view == "Scheme":
     with adjust:
         schemes += choose_other(scheme, row)
     lines = draw_scheme(context, *schemes, adjust=adjust)
+    if schemes == ["none"]:  # it has no table: what it cannot tell is shown
+        lines = draw_permutation(context, scheme)
 else:
     lines = VIEWS[view].draw(context, scheme)
     st.caption(scheme_caption(context, scheme))

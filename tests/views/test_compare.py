@@ -51,8 +51,8 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
     assert len(rows["map_first"]) != len(rows["map_second"]) == 3
     assert rows["map_difference"] == ["<s>/<cls>", "the", "␣dog"]
     assert rows["map_difference"] == found["map_difference"]["columns"]
-    counts = f"The same text in {len(rows['map_first'])} and 3 tokens"
-    assert f"{counts}: the difference is over 3 groups" in said(at)
+    counts = f"cut differently, into {len(rows['map_first'])} and 3 tokens"
+    assert f"{counts}, so the difference is over 3 groups" in said(at)
     assert "adds up the weights of a group's keys and averages the rows of its queries" in said(at)
     assert "Second − first, over 3 groups of tokens" in titles(at)
     assert "Left out" not in said(at)

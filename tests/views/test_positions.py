@@ -62,7 +62,7 @@ def test_trained_positions_of_another_model_are_a_click_away(own_models: Path) -
     at = page(model="plain", scheme="Learned", lab=ORDER)
     assert {"with_taught", f"with_{marked}"} <= {button.key for button in at.button}
     at = page(model="plain", scheme="Learned")
-    assert f"this is the trained table of {literal(marked)}." in said(at)
+    assert f"Shown for {literal(marked)}, not for " in said(at)
     assert at.button(key=f"with_{marked}").label == f"Open {literal(marked)}"
     press(at, f"with_{marked}")
     assert at.selectbox(key="model").value == marked
@@ -131,7 +131,7 @@ def test_a_shipped_model_has_learned_positions(shipped_models: None) -> None:
     for model in ("shakespeare", "translation", "induction-learned"):
         at = page(model=model, scheme="Learned", other_scheme="Sinusoidal")
         assert beyond in said(at)
-        other = f"this is the trained table of {literal('induction-learned')}."
+        other = "Shown for Continue a repeat"
         assert (other in said(at)) == (model != "induction-learned")
         header, planes = sent(at, "positions_table")
         codes = wire.decode(wire.codes_of(planes["values"], header["shape"]), header)

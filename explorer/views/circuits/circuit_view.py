@@ -73,7 +73,7 @@ ESTIMATE, EXACT = "Estimate", "Exact value"
 FOLLOWED, NAMED = 6, 3
 CURVES_HEIGHT, SCATTER_HEIGHT = 320, 340
 LOWER_IS_BETTER = " This metric is lower for the clean text, so what helps the answer is negative."
-NO_SNAPSHOTS = "This model has no snapshots of its training; one that you train here has them."
+NO_SNAPSHOTS = "This model has no snapshots of its training; train one to see a circuit grow."
 CURVES_EXPLAINED = (
     "In a circuit's pass, its edges carry the clean text and all others the corrupted one: 0 is "
     "the metric of the corrupted text, 1 that of the clean one. Faithfulness is the share that the "
@@ -128,7 +128,8 @@ def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator)
             f"at the strongest head. Heads are named layer.head.{lower}"
         )
     if is_measured:
-        _draw_agreement(scores, names, values, method)
+        with st.expander("Estimates against exact values"):
+            _draw_agreement(scores, names, values, method)
     score = attribute if scores.edges is not None else attribute_writers
     code_panel(gradients, score, script=script(parts_code, opened, question, METHODS[method]))
 
@@ -287,11 +288,11 @@ def circuit_code(opened: OpenModel, question: Question, steps: int, count: int) 
 def draw_over_training(context: PageContext, question: Question, adjust: DeltaGenerator) -> None:
     """The trained model's strongest edges over the steps, and the strongest edges of one step."""
     snapshots = snapshots_of(context)
-    why = why_not_over_training(question) if snapshots else NO_SNAPSHOTS
-    if why := why or why_no_edges(context.opened):
+    if not snapshots:
+        draw_trained_here(context)
+        return
+    if why := why_not_over_training(question) or why_no_edges(context.opened):
         st.text(why)
-        if why == NO_SNAPSHOTS:
-            draw_trained_here(context)
         return
     with adjust:
         method = choose_method(question)
@@ -333,10 +334,12 @@ def draw_trained_here(context: PageContext) -> None:
     """Buttons for the models with snapshots that have circuits, and a link to train one."""
     models = context.models.items()
     fitting = [name for name, of in models if of.config and not why_no_circuits(of.config)]
+    grown = [name for name in fitting if choice.snapshots_of(context.models[name])]
     with st.container(horizontal=True):
-        for name in [name for name in fitting if choice.snapshots_of(context.models[name])]:
+        for name in grown:
+            how = {"key": f"circuit_of_{name}", "on_click": choose_model, "args": (name,)}
             label = f"Open “{literal(context.models[name].title)}”"
-            st.button(label, key=f"circuit_of_{name}", on_click=choose_model, args=(name,))
+            st.button(label, type="primary" if name == grown[0] else "secondary", **how)
         draw_page_link("training", "Train such a model", task="induction")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from itertools import pairwise
 from statistics import fmean, stdev
 
 import streamlit as st
@@ -34,7 +35,7 @@ from explorer.components.chips import chips
 from explorer.inference.results_cache import cached
 from explorer.system.limits import FINDING_BYTES, MB, PAIRS, TABLE_BYTES, Limit
 from explorer.text.number_format import three
-from explorer.text.visible_text import cut, literal, literal_sentence, readable
+from explorer.text.visible_text import cut, in_quotes, literal, literal_sentence, readable
 from explorer.views.shared import widgets
 
 OWN, TABLE, FINDING = "Your two texts", "CSV", "A finding"
@@ -131,7 +132,21 @@ def question_in_words(question: Question) -> str:
     corrupted = "".join(_marked(other[a:b], what) for what, *_, a, b in changes)
     first, second = three(pair.clean_value), three(pair.corrupted_value)
     what = literal_sentence(_metric_of(metric, pair))
-    return f"“{clean}” becomes “{corrupted}”. {what}: from {first} to {second}."
+    both = f"“{clean}” becomes “{corrupted}”{_other_successor(pair)}."
+    return f"{both} {what}: from {first} to {second}."
+
+
+def _other_successor(pair: TokenPair) -> str:
+    """What follows the earlier copies of the last token, where that is what the texts change."""
+    last, other = pair.clean[-1], pair.corrupted[-1]
+    after, instead = (
+        {following.label for at, following in pairwise(tokens) if at.id == last.id}
+        for tokens in (pair.clean, pair.corrupted)
+    )
+    if last.id != other.id or not len(after) == len(instead) == 1 or after == instead:
+        return ""
+    end, one, two = (literal(in_quotes(label)) for label in (last.label, *after, *instead))
+    return f": after {end} came {one}, now comes {two}"
 
 
 def _marked(text: str, what: str) -> str:

@@ -89,9 +89,9 @@ def _pooled(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
         else "takes the rows by position"
     )
     return (
-        f"The same text in {counts}: the difference is over {len(aligned.columns.labels):,} groups "
-        "of tokens, the smallest that begin and end at the same characters in both. It adds up the "
-        f"weights of a group's keys and {rows}."
+        f"The same text is cut differently, into {counts}, so the difference is over "
+        f"{len(aligned.columns.labels):,} groups of tokens, whole pieces that begin and end at the "
+        f"same letter in both. It adds up the weights of a group's keys and {rows}."
     )
 
 

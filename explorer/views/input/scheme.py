@@ -6,7 +6,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, learned_table, position_scheme
-from explorer.app import widget_state
 from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of
@@ -17,7 +16,7 @@ from explorer.charts.figure_data import WINDOW
 from explorer.inference.position_passes import TRAINED_POSITIONS
 from explorer.text import TextError
 from explorer.text.token_labels import texts
-from explorer.text.visible_text import literal
+from explorer.text.visible_text import literal, literal_sentence
 from explorer.views.input.scheme_figures import CURVE_HEIGHT, SchemeColumn, draw_position_surface
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
@@ -180,12 +179,20 @@ def _with_learned(context: PageContext, own: OpenModel, stack: str) -> tuple[Ope
     return None
 
 
+def borrowed_from(context: PageContext) -> str:
+    """Whose learned table is drawn, if it is not the chosen model's."""
+    learned = _with_learned(context, context.opened, context.choice.part.split(".")[0])
+    if learned is None or learned[0] is context.opened:
+        return ""
+    return " " + literal_sentence(f"Shown for {learned[0].title}, not for {context.title}.")
+
+
 def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone: bool) -> None:
     """What is true of a scheme in this model, below its name if there are two."""
     if not alone:
         st.markdown(f"**{SCHEMES[column.name]}**")
     words = [scheme_caption(context, column.name, alone=alone)]
-    if column.is_borrowed:
+    if column.is_borrowed and column.key:
         words.append(
             f"The chosen model has no learned positions: this is the trained table of "
             f"{literal(column.opened.name)}."
@@ -202,9 +209,6 @@ def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone
         offer_models([column.opened.name])
     if column.scheme is None:
         say(DO_NOT_WORK)
-    elif column.name == "none" and alone:
-        label = "Put the tokens in another order"
-        st.button(label, on_click=widget_state.put, args=("lab", "Permutation"), type="primary")
 
 
 def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> str:
