@@ -80,9 +80,7 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         cells = [(n, head) for n in range(part.layers) for head in range(part.heads)]
         counts = Counter(sinks.verdict(*cell) for cell in cells).most_common()
         if counts[0] == ("no sink", len(cells)):
-            st.text(
-                "No head of this model has a sink in this text. Many language models have some."
-            )
+            st.text("No head of this model has a sink in this text. Language models often do.")
             if EXAMPLE in context.models and "model" not in session().hidden:
                 label = f"Try {reader_models.titles(context.models)[EXAMPLE]}"
                 st.button(label, key="try_model", on_click=choose_model, args=(EXAMPLE,))

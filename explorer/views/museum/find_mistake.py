@@ -78,8 +78,8 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
     key = f"{opened.name}_{seed}_{place}"
     with answer:
         st.text(
-            f"It is one of {len(fitting)} of the {len(EXHIBITS)} mistakes: a copy of this model, which "
-            "reads your sentence, cannot have the others. "
+            f"It is one of {len(fitting)} of the {len(EXHIBITS)} mistakes: a copy of this model "
+            "cannot have the others. "
             "Choose what to measure with, then answer."
         )
         if wrong.picture and right.picture and wrong.picture.is_like(right.picture):
