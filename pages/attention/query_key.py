@@ -3,7 +3,14 @@
 from explorer.analysis.score_sources import score_sources
 from explorer.app.context import page_context
 from explorer.app.controls import option_of
-from explorer.views.attention.query_key_view import VIEWS, WHY, draw_query_key, product_code
+from explorer.views.attention.query_key_view import (
+    DISTANCES,
+    VIEWS,
+    WHY,
+    draw_query_key,
+    product_code,
+    with_distances,
+)
 from explorer.views.attention.score_sources_view import sources_code
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
@@ -12,6 +19,8 @@ from models.rotary import RotaryPositions
 
 widgets.opening("Query and key", VIEWS[option_of("pair_view", [*VIEWS])])
 context = page_context()
+if option_of("pair_view", [*VIEWS]) == DISTANCES:
+    context = with_distances(context)
 at = context.choice
 pair, view, forward = draw_query_key(context)
 lines = sources_code if view in WHY else product_code

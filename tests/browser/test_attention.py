@@ -178,7 +178,7 @@ def cells_of(visitor: Visitor, of: str) -> list[float]:
 
 
 def test_the_stages_of_a_head_follow_the_keys_the_pointer_the_equation(visitor: Visitor) -> None:
-    text = "To+be,+or+not+to+be"
+    text = "To+be,+or+not+to+be&up_to=values"
     page = visitor.open(f"/head_steps?model=shakespeare&layer=1&head=1&text={text}&pinned=q5k2")
     visitor.drawn("stages")
     view = visitor.widget("stages")

@@ -186,7 +186,7 @@ ASKS = {
     "tokenizer_training": "learn_rules=50&learn_step=0",
     "positions": "scheme=Sinusoidal&times=2+×",
     "heads": "metric=Previous-token+score",
-    "head_steps": "pinned=q7k6",
+    "head_steps": "up_to=values&pinned=q7k6",
     "query_key": "query=7+·+␣be&key=6+·+␣to",
     "forward_pass": "stage=decoder.1.self_attn.weights",
     "generation": "temperature=0.7&top_k=40&top_p=0.8&seed=3&beams=2&length=4&alpha=0.6",

@@ -70,6 +70,7 @@ TRACED: tuple[dict[str, str], ...] = ({}, NOISED)
 
 PERMUTED = {"lab": ORDER, "order_of": "Custom order"}
 ENCODER_IN_3D = {"of_stack": "Encoder", "in_3d": "true"}
+STEPS, CAT = {"up_to": "values"}, {"part": "Encoder", "text": "the cat"}
 INTO = {"layer": "1", "head": "0", "path_end": "Into this head", "path_reads": "Values"}
 PATHS = ({"layer": "0", "head": "1"}, INTO)
 
@@ -106,8 +107,8 @@ VIEWS: list[View] = [
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), FEW),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
     ("attention/heads", {"side": "Attribution"}, drawn(attribution="shares"), (*SOME, "reviews")),
-    ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, checks.stages, (*FEW, "t5")),
-    ("attention/head_steps", {}, checks.stages, ("letters", "reviews", "reverse", "gpt2")),
+    ("attention/head_steps", STEPS | CAT, checks.stages, (*FEW, "t5")),
+    ("attention/head_steps", STEPS, checks.stages, ("letters", "reviews", "reverse", "gpt2")),
     ("generation/generation", DRAWN, checks.choice, WRITING),
     ("generation/generation", {**DRAWN, "branches": "0d9.1f7"}, checks.choice, WRITING),
     ("generation/generation", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),

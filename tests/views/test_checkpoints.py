@@ -110,7 +110,7 @@ def test_parts_of_a_layer_have_names_of_their_own() -> None:
     assert model.decoder is not None
     names = [name for name, _ in model.decoder.blocks[0].named_parameters()]
     assert len({short_part(name) for name in names}) == len(names) > 20
-    assert short_part("cross_attn.q_proj.bias") == "cross.q_proj.bias"
+    assert short_part("cross_attn.q_proj.bias") == "cross.queries.bias"
     assert short_part("self_residual.norm.weight") == "attn.norm"
 
 

@@ -54,7 +54,7 @@ def test_what_is_not_reached_is_not_sent() -> None:
 
 def test_what_is_around_the_softmax_is_exported_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """So it is this that a slide shows, and not the first steps."""
-    made = exported(page(model="letters", text="the cat"), monkeypatch)
+    made = exported(page(model="letters", text="the cat", up_to="values"), monkeypatch)
     assert made.title.endswith("Scores + M: the input of the softmax")
 
 

@@ -347,8 +347,8 @@ def _draw_metrics(context: PageContext, metrics: HeadMetrics) -> None:
     grid_column, numbers = widgets.side_by_side(7, 3)
     with grid_column:
         st.markdown(f"**{title}** · {context.part.words.name}, layers down, heads across")
-        metric_grid(context, metrics.values[chosen.name], chosen, "head_statistics")
         st.caption(f"{chosen.meaning} {rows_counted(metrics, chosen)}")
+        metric_grid(context, metrics.values[chosen.name], chosen, "head_statistics")
     with numbers:
         st.markdown(f"**Layer {layer}, head {head}**")
         facts([(name, three(float(values[of.name][layer, head]))) for name, of in by_title.items()])

@@ -37,7 +37,14 @@ from explorer.views.shared.code_panel import Script, script
 from explorer.views.shared.pinned import PinnedCell
 from models.masking import causal_mask
 
-UP_TO = ("scores", "scaled", "masked", "softmax", "values")
+UP_TO = {
+    "scores": "Query: what a token looks for; key: what one offers; Q Kᵀ: how well they match.",
+    "scaled": "The scores, scaled so that they do not grow with the number of dimensions.",
+    "masked": "The mask M is added: −∞ where a token may not read another.",
+    "softmax": "The softmax turns each row of scores into weights: the higher a score, the larger.",
+    "values": "Read on: scores, weights, then the values (what tokens pass on) are mixed by them.",
+}
+"""The steps of a head, and what one sees up to each."""
 FIRST_STEP = {"dots": 0, "scaled": 1, "added": 2, "logits": 2, "weights": 3, "v": 4, "out": 4}
 """The step of `UP_TO` from which a tensor is drawn; queries and keys are always drawn."""
 LABELLED = ("dots", "q", "k", "v", "out")
@@ -54,7 +61,7 @@ def draw_stages(context: PageContext) -> None:
     if cell.query not in (None, query):
         query, key = cell.query, strongest(forward, *at.place, cell.query)
     key = key if cell.key is None else cell.key
-    step = UP_TO.index(one_of("up_to", UP_TO, UP_TO[-1], width="content"))
+    step = [*UP_TO].index(one_of("up_to", [*UP_TO], width="content"))
     figure = st.container()
     down = _window("queries", len(rows), query)
     across = _window("keys", len(columns), key)

@@ -18,7 +18,7 @@ from explorer.analysis.query_key import (
 from explorer.analysis.residual_writes import KeyContribution, key_contribution
 from explorer.app import address, widget_state
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, token, token_names
+from explorer.app.controls import one_of, option_of, token, token_names
 from explorer.catalog.attention_parts import site
 from explorer.charts.bars import dimension_bars
 from explorer.charts.position_curves import distance_curve
@@ -52,12 +52,21 @@ LIST = {"width": 190}
 WITHOUT_LABEL = {"label_visibility": "collapsed"}
 
 
+def with_distances(context: PageContext) -> PageContext:
+    """The context; in cross-attention that of the decoder's self-attention, and a sentence."""
+    parts = [part for part in context.forward.parts if part.name != "decoder.cross_attn"]
+    return widgets.shown_part(context, parts[::-1], "cross-attention has no distances")
+
+
 def draw_query_key(context: PageContext) -> tuple[QueryKeyPair, str, ForwardPass]:
     """Draw the page for the chosen head; returns the chosen tokens, the view and its pass."""
     at, forward, words = context.choice, context.forward, context.part.words
     here = at.place
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     first = strongest_cell(forward, *here)
+    if option_of("pair_view", list(VIEWS)) == VALUE:  # of a weight of 1 all its pictures are alike
+        largest = forward.weights(*here).nan_to_num().amax(-1)
+        first = (mixed := int((largest - 0.5).abs().argmin())), strongest(forward, *here, mixed)
     controls = st.container(horizontal=True, vertical_alignment="center", key="pair_controls")
     with controls:
         query = token("query", rows, first[0], on_change=_pin, args=("query",), **LIST)
@@ -205,7 +214,7 @@ def _draw_distance(context: PageContext, pair: QueryKeyPair) -> None:
     with st.container(width=widgets.WIDEST):
         st.markdown("**The same pair at other distances**")
         if curve is None:
-            st.caption(_no_curve(forward, at.part))
+            st.caption(_no_curve(forward))
             return
         spec = distance_curve(curve.points, curve.actual, curve.what)
         title = "The same pair at other distances"
@@ -223,9 +232,7 @@ def _curve_caption(curve: DistanceCurve) -> str:
     return f"{what} The dot is this pair, at distance {curve.actual}.{steps}"
 
 
-def _no_curve(forward: ForwardPass, part: str) -> str:
-    if part == "decoder.cross_attn":
-        return "Cross-attention has no distances: query and key are from two different texts."
+def _no_curve(forward: ForwardPass) -> str:
     if forward.config.positions == "none":
         return "This model has no position encoding, so distance changes nothing."
     return (

@@ -127,6 +127,7 @@ def draw_sources(
         if sources is None:
             return
         other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
+        st.text(_match_in_words(context, sources, here))
         st.text(sources_in_words(sources, forward.columns, other))
     largest = [strongest_sources(side, SHOWN) for side in sources.sides]
     with figures:
@@ -153,6 +154,18 @@ def draw_sources(
             st.caption("No head writes before this one, so the trail ends here.")
         link_with_edit(f"Answer without head {at.layer}.{at.head}", AblateHead(*at.place))
     st.caption(_about(sources))
+
+
+def _match_in_words(context: PageContext, sources: ScoreSources, here: HeadCell) -> str:
+    """Which source of each side does most for the match, or against it."""
+    sign = -1 if sources.contrast < 0 else 1
+    query, key = (max(side, key=lambda one: sign * one.value) for side in sources.sides)
+    row, column = (in_quotes(label_at(*_place(context, here, side))) for side in (QUERY, KEY))
+    than = f" {'worse' if sign < 0 else 'better'} than average" if sources.others else ""
+    return (
+        f"{row} and {column} match{than}, mostly by {_named(query)} in the query and "
+        f"{_named(key)} in the key."
+    )
 
 
 def _draw_bars(

@@ -268,14 +268,16 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
         return None
     left, right = widgets.side_by_side(1, 1)
     with left:
-        names = [f"{step:,}" for step in steps]
+        names = [f"{step + 1:,} of {last:,}" for step in steps]
         usual = len(steps) - 1
         if saved_step(chosen.run) != steps[-1]:  # the last step that is quick to train to
             most = min(QUICK_STEPS, QUICK // chosen.cost_of_step)
             usual = max((at for at, step in enumerate(steps) if step <= most), default=0)
+        st.markdown("**Update**")
         at = stepper("update_after", len(steps), usual, names=names)
     with right:
-        stage = stepper("update_stage", len(STAGES), GRADIENT, names=list(STAGES), arrows=True)
+        st.markdown("**Stage of this update**")
+        stage = stepper("update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
     step = steps[at]
     run_update = _update_after(chosen, step)
     if run_update is None:
@@ -408,7 +410,6 @@ STAGES = {
     ),
     "Loss after": ViewSpec("The error on the same examples, before and after it.", _draw_after),
 }
-GRADIENT = [*STAGES].index("Gradient")
 
 
 def update_code(run: Run, step: int, is_saved: bool) -> None:

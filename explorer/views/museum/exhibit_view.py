@@ -1,6 +1,6 @@
 """One exhibit on screen: a mistake, and the wrong and the right model side by side."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import add
 
@@ -113,18 +113,22 @@ def _draw_runs(
         evidence = f"{exhibit.instrument}: {literal(numbers[0])}, right {literal(numbers[1])}."
         headline.markdown(f"**{exhibit.effect}** {evidence}")
     pair = measurements if any(result.picture for result in measurements) else maps
-    for place, result, side, title in zip(
-        widgets.side_by_side(1, 1), pair, SIDES, titles, strict=True
+    for place, result, measured, side, title in zip(
+        widgets.side_by_side(1, 1), pair, measurements, SIDES, titles, strict=True
     ):
         with place:
+            if pair is measurements:
+                st.text(f"{title}: {measured.sentence}.")
             if result.picture is not None:
                 draw_picture(result.picture, f"museum_{side}", title.lower())
             if pair is maps:
                 st.text(f"{result.sentence}.")
     for place, title, result in zip(widgets.side_by_side(1, 1), titles, measurements, strict=True):
         with place:
-            st.markdown(f"**{title}**")
-            draw_result(result)
+            if pair is maps:
+                st.markdown(f"**{title}**")
+                st.text(result.sentence[:1].upper() + result.sentence[1:])
+            draw_lines(result.lines)
     if pair is maps:
         wrong_map, right_map = (result.picture for result in maps)
         if is_on and wrong_map and right_map and wrong_map.is_like(right_map):
@@ -182,6 +186,10 @@ def draw_result(result: InstrumentResult, right: InstrumentResult | None = None)
             else (name, f"{value}; should be {right_values.get(name, 'none')}")
             for name, value in lines
         ]
+    draw_lines(lines)
+
+
+def draw_lines(lines: Sequence[tuple[str, str]]) -> None:
     if lines:
         tables.value_table(lines, "What the instrument measured")
 
@@ -192,6 +200,8 @@ def draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
     `of` names the model in its title.
     """
     is_signed = bool((picture.values < 0).any())
+    if picture.caption:
+        st.caption(picture.caption)
     matrix(
         picture.values,
         picture.down,
@@ -206,8 +216,6 @@ def draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
         sentence="{row}, {column}: {value}",
         unit=picture.unit,
     )
-    if picture.caption:
-        st.caption(picture.caption)
 
 
 def measure(

@@ -19,7 +19,7 @@ from explorer.views.museum.exhibit_view import (
     instrument_script,
     measure,
 )
-from explorer.views.museum.exhibits import FINDABLE, Exhibit
+from explorer.views.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
 from explorer.views.museum.instruments import INSTRUMENTS, InstrumentResult
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.shared import widgets
@@ -78,7 +78,8 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
     key = f"{opened.name}_{seed}_{place}"
     with answer:
         st.text(
-            f"It is one of {len(fitting)} mistakes, made in a copy that reads your sentence. "
+            f"It is one of {len(fitting)} of the {len(EXHIBITS)} mistakes: a copy of this model "
+            "cannot have the others. "
             "Choose what to measure with, then answer."
         )
         if wrong.picture and right.picture and wrong.picture.is_like(right.picture):

@@ -174,7 +174,7 @@ TITLES = {
 }
 """The pages that a link may lead to."""
 ADDRESS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "head_steps": ("up_to", UP_TO),
+    "head_steps": ("up_to", tuple(UP_TO)),
     "masks": ("example", (YOURS,)),
     "interventions": ("change", tuple(FORMS)),
 }
