@@ -76,7 +76,7 @@ def picture(
     has_lens: bool = True,
 ) -> PassMap:
     """A picture of these shares. The answer to each start is known, or to these, or to none."""
-    writes = numbered(9, "w")
+    writes = numbered(9, "w") * (len(flow.stacks) > 1)
     stacks = [
         MapStack(name, name.capitalize(), tokens[name], list(blocks[0].attentions), writes)
         for name, blocks in flow.stacks.items()

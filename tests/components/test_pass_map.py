@@ -211,8 +211,8 @@ def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> Non
             assert block.mlp is not None
             assert drawn.point(drawn.node(0, layer, token)) == (
                 f"{WORDS[token]} in layer {layer}: "
-                f"attention {percent(1 - block.attentions[SELF].residual[token])}, "
-                f"feed-forward {percent(block.mlp[token])}. "
+                f"attention wrote {percent(1 - block.attentions[SELF].residual[token])}, "
+                f"feed-forward {percent(block.mlp[token])}, each of the vector right after it. "
                 f"The lens reads w{layer}-{token} {three((layer + 1) / 100)}"
             )
     visitor.away()
@@ -256,20 +256,20 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
                 reads = f"writing w{query} ({query}, after t{query}), the decoder reads"
             assert said == (
                 f"Layer {layer}: {reads} t{key} ({key}). {percent(value)} of the answer came along "
-                f"this line, most by head {found.heads[query, key]}"
+                f"this line (its width), most by head {found.heads[query, key]}"
             )
     drawn, block = see(visitor, "both"), of_kind("both").flow.stacks["decoder"][1]
     residual = [1 - each.residual[2] for each in block.attentions.values()]
     assert block.mlp is not None
     assert drawn.point(drawn.node(1, 1, 2)).startswith(
-        f"t2 in layer 1: attention {percent(residual[0])}, "
+        f"t2 (next: w2) in layer 1: attention wrote {percent(residual[0])}, "
         f"cross-attention {percent(residual[1])}, feed-forward {percent(block.mlp[2])}"
     )
     assert "lens" not in drawn.point(drawn.node(0, 0, 2)), "the encoder has none"
     drawn = see(visitor, "no_feed-forward")
     assert "feed-forward" not in drawn.point(drawn.node(0, 0, 2))
     drawn = see(visitor, "no_head")
-    expect(drawn.view.get_by_label("Logit lens")).to_be_hidden()
+    expect(drawn.view.get_by_label("Words inside")).to_be_hidden()
     assert options(drawn.view) == []
     drawn.point(drawn.answer(2))
     assert drawn.said() == "What each position is made of."
@@ -283,7 +283,7 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     visitor = open_demo("flow", "words,decoder")
     drawn, true = see(visitor, "words"), route(FLOW, FLOW.starts[5])
     before = visitor.picture("words")
-    for name, usual in (("From the first token", True), ("Logit lens", False)):
+    for name, usual in (("From the first token", True), ("Words inside", False)):
         drawn.view.get_by_label(name).set_checked(not usual)
         visitor.changed("words", before)
         if name == "From the first token":
@@ -349,7 +349,7 @@ def test_keys_walk_through_the_answers_and_the_layers(open_demo: OpenDemo) -> No
     expect(drawn.view.locator(".play")).to_be_hidden()  # who asks for less motion only steps
     expect(drawn.view.locator(".write")).to_be_hidden()
     before = visitor.picture("words")
-    enter, most = "The tokens enter", " (0–1): each token reads others, most of all: "
+    enter, most = "The tokens enter", " (0–1), strongest line: "
     steps = (enter, f"Layer 0{most}", f"Layer 1{most}", "The answer: a5, p = 0.450")
     for said in steps:
         drawn.view.locator(".controls .on").click()
@@ -384,7 +384,7 @@ def test_it_plays_pauses_goes_on_and_the_text_is_gone_on_with(open_demo: OpenDem
     expect(play).to_have_text("Pause")
     play.click()
     expect(play).to_have_text("Play")
-    expect(drawn.sentence).to_have_text(re.compile(r"^(The tokens enter|Layer \d \(0–1\): )"))
+    expect(drawn.sentence).to_have_text(re.compile(r"^(The tokens enter|Layer \d \(0–1\), )"))
     assert visitor.picture("words") != before
     drawn.view.get_by_label("Speed").select_option("2 ×")
     play.click()
@@ -412,7 +412,7 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     assert box["width"] <= visitor.size["width"]
     drawn = see(visitor, "unknown")
     said = drawn.point(drawn.node(0, 0, 2))
-    assert said.startswith("small in layer 0: attention no value, feed-forward no value")
+    assert said.startswith("small in layer 0: attention wrote no value, feed-forward no value")
     assert "NaN" not in drawn.notes()
     none = "0 of 0 lines between two tokens are drawn (importance ≥ 0.500 %)."
     drawn = see(visitor, "one")
@@ -425,7 +425,7 @@ def test_passes_without_numbers_edges_or_room_say_so(open_demo: OpenDemo) -> Non
     drawn = see(visitor, "nothing")
     assert drawn.notes() == none
     said = drawn.point(drawn.node(0, 0, 1))
-    assert said.startswith("the in layer 0: attention 0 %, feed-forward 0 %")
+    assert said.startswith("the in layer 0: attention wrote 0 %, feed-forward 0 %")
 
     flow, most = made_up(10, 90), 24_000  # what is too small to be sent
     shares = torch.stack([each.attentions[SELF].keys for each in flow.stacks["decoder"]])

@@ -31,7 +31,8 @@ MAP_HTML = """
     <button type="button" class="write" hidden>Continue the text</button>
     <label class="least">Importance at least
       <input type="range" min="0" step="1"><output></output></label>
-    <label class="words"><input type="checkbox">Logit lens</label>
+    <label class="words" title="Logit lens: the likeliest token after each layer"><input
+      type="checkbox">Words inside</label>
     <label class="sink"><input type="checkbox" checked>Lines from the first token</label>
   </div>
   <div class="head"><div class="sentence idle"></div></div>
@@ -87,10 +88,11 @@ MAP_WORDS = {
     "writing": "writing {writes} (#query, after {query})",
     "reads": " reads {key} (#key)",
     "crosses": ", the decoder reads {key} (#key)",
-    "puts": ", this head puts {weight} of its attention on {key} (#key).",
-    "part": "the answer came along this line",
-    "traced": "the new vector of {query} came along this line from {from}",
-    "share": "the reader's new vector was written along this line (its share)",
+    "puts": ", this head puts {weight} of its attention (the weight) on {key} (#key).",
+    "part": "the answer came along this line (its width)",
+    "traced": "the new vector of {query} came along this line from {from} (its width)",
+    "share": "the reader's vector right after this attention was written along this line (its "
+    "share, not its width)",
     "ends": ["input", "so far", "answer"],
     "append": "Append it to the text",
     "write": "Continue the text",

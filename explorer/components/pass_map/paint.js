@@ -151,9 +151,7 @@ function layers(state, pen, stack, left, right) {
     if (apart < 13) continue;
     named.push(y);
     pen.fillStyle = css(ink.muted);
-    if (stack.at === 0 || stack.layers !== state.flow.stacks[0].layers) {
-      pen.fillText(String(layer), left - 8, y);
-    }
+    pen.fillText(String(layer), left - 8, y);
   }
 }
 

@@ -196,7 +196,7 @@ function hit(state, event) {
   const y = event.clientY - box.top, x = event.clientX - box.left + stage.scrollLeft + leaning(state, y);
   const stack = flow.stacks.find(each => {
     const {left} = place.stacks[each.at];
-    return x >= left - (each.at ? 8 : GUTTER) && x < left + each.count * place.column;
+    return x >= left - (each.at ? 20 : GUTTER) && x < left + each.count * place.column;
   });
   if (!stack) return null;
   const token = Math.floor((x - place.stacks[stack.at].left) / place.column);
@@ -373,10 +373,10 @@ function unfollowed(state) {
 }
 
 // Who reads whom, with positions: a step of the decoder is named by what it writes, once that is known.
-function readsOf(state, {part, stack, key, query}, isEarly = false, weight = "") {
+function readsOf(state, {part, stack, key, query}, weight = "") {
   const names = {key: labelOf(state, part.keys, key), query: labelOf(state, stack.at, query), writes: stack.writes[query]};
   const {words} = state.data, isCross = part.keys !== part.queries;
-  const reader = isCross ? isEarly || !names.writes ? words.after : words.writing : `${weight && "At "}${words.at}`;
+  const reader = isCross ? names.writes ? words.writing : words.after : `${weight && "At "}${words.at}`;
   const text = reader + (weight ? words.puts : isCross ? words.crosses : words.reads);
   return [text.replace("#key", key).replace("#query", query), {...names, weight}];
 }
@@ -385,8 +385,8 @@ function readsOf(state, {part, stack, key, query}, isEarly = false, weight = "")
 function layerSentence(state, line, layer) {
   const {words} = state.data, last = deepest(state) - 1, {strongest} = state;
   if (layer < 0) { line.textContent = words.enter; return; }
-  const [text, names] = strongest ? readsOf(state, strongest, true) : ["", {}];
-  say(line, `Layer ${layer}${last ? ` (0–${last})` : ""}: each token reads others${text && `, most of all: ${text}`}.`, names);
+  const [text, names] = strongest ? readsOf(state, strongest) : ["", {}];
+  say(line, `Layer ${layer}${last ? ` (0–${last})` : ""}${text ? `, strongest line: ${text}` : ": each token reads others"}.`, names);
 }
 
 function edgeSentence(state, line, edge) {
@@ -403,8 +403,9 @@ function nodeSentence(state, line, {stack: at, token, layer}) {
   const wrote = stack.parts.map(part => `${part.name.endsWith("cross_attn") ? "cross-attention" : "attention"} ` +
     percent(wroteIn(part, row)));
   if (stack.mlp) wrote.push(`feed-forward ${percent(stack.mlp[row])}`);
-  say(line, "{token} in layer {layer}: " + wrote.join(", ") + (word ? ". The lens reads {word} {value}" : ""), {
-    token: stack.tokens[token], layer: String(layer), word: word?.[0], value: word && probability(word[1]),
+  wrote[0] = wrote[0].replace(" ", " wrote ");
+  say(line, `{token}${stack.writes[token] ? " (next: {writes})" : ""} in layer {layer}: ${wrote.join(", ")}, each of the vector right after it` + (word ? ". The lens reads {word} {value}" : ""), {
+    token: stack.tokens[token], writes: stack.writes[token], layer: String(layer), word: word?.[0], value: word && probability(word[1]),
   });
 }
 
@@ -439,7 +440,7 @@ function card(state) {
   const isOfThis = String(sent.slice(0, -2)) === String([data.of, part.name, layer, head, query, key]);
   const title = element("div", "title", `Layer ${layer}, head ${head}`);
   const what = element("div", "what"), more = element("details", "more"), amount = element("div", "amount");
-  const [text, names] = readsOf(state, picked, false, isOfThis ? sent.at(-2) : "");
+  const [text, names] = readsOf(state, picked, isOfThis ? sent.at(-2) : "");
   say(what, text[0].toUpperCase() + text.slice(1), names);
   amount.textContent = `${percent(part.share[picked.e])} of ${data.words.share}${data.heads > 1 ? ", all heads together" : ""}.`;
   more.open = Boolean(holder.querySelector("details")?.open);

@@ -28,7 +28,7 @@ from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import Script, script
 
 TOO_SHORT = "One token leaves nothing to predict: type a longer sentence."
-LEGEND = "Blue line: the target token. Orange: another token. A full bar is a probability of 1."
+LEGEND = "Blue line: the target token. {}A full bar is a probability of 1."
 
 
 def draw_teacher_forcing(context: PageContext, row: DeltaGenerator) -> Script | None:
@@ -55,7 +55,6 @@ def draw_teacher_forcing(context: PageContext, row: DeltaGenerator) -> Script | 
     or_stop(lambda: require_probabilities(forcing.probabilities))
     label = opened.tokenizer.label
     draw_board(forcing, label, key="forcing")
-    st.caption(LEGEND)
     st.text(summary(forcing, label))
     if len(cut) < len(target):
         hidden = len(target) - len(cut)
@@ -65,7 +64,7 @@ def draw_teacher_forcing(context: PageContext, row: DeltaGenerator) -> Script | 
 
 
 def draw_board(forcing: TeacherForcing, label: Callable[[int], str], key: str) -> None:
-    """Draw both as a table, a column for each step."""
+    """Draw both as a table, a column for each step, and what its colours mean."""
     title = "Teacher forcing and free running"
     steps = range(len(forcing.targets))
     board(
@@ -79,6 +78,8 @@ def draw_board(forcing: TeacherForcing, label: Callable[[int], str], key: str) -
         sentence="Step {column}, {row}: {value}",
         narrow=True,
     )
+    judged = zip(forcing.predicted + forcing.generated, forcing.targets * 2, strict=False)
+    st.caption(LEGEND.format("Orange: another token. " * any(one != of for one, of in judged)))
 
 
 def _choose_prompt_length(tokens: int) -> int:

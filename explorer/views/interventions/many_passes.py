@@ -213,10 +213,10 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         spec = edge_cut_curves(cuts.counts, cuts.strongest, cuts.random, scale)
         chart(spec, height=WINDOW, key="edges_cut", title=title)
     st.caption(
-        f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
-        f"draws: mean and range), {base_words(edited)}. There are {cuts.edges:,} edges; all are "
-        "cut at the last point. If the strongest edges change the output no more than random "
-        "ones, the map does not show what matters here."
+        f"Attention weights of {of} set to zero, the strongest first or drawn at random (line: "
+        f"mean of {DRAWS} draws; band: their range), {base_words(edited)}. There are "
+        f"{cuts.edges:,} edges; all are cut at the last point. If the strongest edges change the "
+        "output no more than random ones, the map does not show what matters here."
     )
     return lines
 

@@ -33,6 +33,7 @@ SHORT = "Your text is one token, so a patch can reach no other position: type a 
 HOW = "Drag a cell of the second text onto one of yours, or choose both."
 REPLACES = "Its residual stream replaces that of your text there, after the same layer."
 FROM = "The texts differ from {} on; before it a patch changes nothing at the same position."
+BOTH_READ = ". Its decoder reads the tokens of your text's answer, as yours does"
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
     "attend to a changed one. A frame marks a cell whose likeliest token has changed."
@@ -76,7 +77,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     source, target = (literal(named_at(tokens, at)) for tokens in (first, second))
     done = current_history()
     if not done.edits:
-        label = f"Example: {source} onto {target}, after layer 0"
+        label = f"Example: {source} of the second text in place of {target} of yours, layer 0"
         with of_text:
             edit_button(context, patch(0, at, at), label, "example_edit")
     later = (isinstance(edit, Patch) and edit.position >= at for edit in done.active)
@@ -85,7 +86,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag: dict[str, Any] = {"key": "drag_from", "drags": "from"}
-        drag |= {"idle": "Second text: drag from here"}
+        drag |= {"idle": f"Second text: drag from here{BOTH_READ * bool(forward.source)}"}
         title = f"{context.called} · Lens of the second text"
         draw_lens(context, other, position, title=title, column=-1, seen=at - theirs.start, **drag)
     is_coloured, looks = bool(edited.applied) and is_computable(forward), None

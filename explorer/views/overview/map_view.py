@@ -31,7 +31,7 @@ from explorer.components.pass_map import (
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import cached
 from explorer.text.number_format import percent, three
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import named_at, texts
 from explorer.views.attention.score_sources_view import HeadCell, quick_sources_in_words
 from explorer.views.overview import map_choices, pass_picture
 from explorer.views.overview.map_choices import MapSelection
@@ -101,17 +101,19 @@ def draw_late(context: PageContext, picture: PassMap) -> None:
 
     If the last two are not computed yet, the browser asks for a run of their own.
     """
-    pin, at = current_pin(context), context.choice
+    pin, at, forward = current_pin(context), context.choice, context.forward
     if pin.query is not None and pin.key is not None:
         cell = HeadCell(*at.place, pin.query, pin.key)
-        why = quick_sources_in_words(context.opened, context.forward, cell)
-        words = f"The score ranks the keys before the softmax. {why}" if why else ""
-        weight = percent(float(context.forward.weights(*at.place)[pin.query, pin.key]))
+        why = quick_sources_in_words(context.opened, forward, cell)
+        query = named_at(forward.rows(at.part.replace("cross", "self")), pin.query)
+        key = named_at(forward.columns(at.part), pin.key)
+        words = f"The score compares what {query} looks for with what {key} offers. {why}"
+        weight = percent(float(forward.weights(*at.place)[pin.query, pin.key]))
         neighbour(f"{KEY}-why", [picture.of, *astuple(cell), weight, words])
     if not picture.has_lens:
         return
     is_requested = asks_for(KEY, picture.of)
-    opened, forward = context.opened, context.forward
+    opened = context.opened
     if is_requested or pass_picture.lens_is_cached(opened, forward):
         other_answers(KEY, pass_picture.all_answers(opened, forward), picture.of)
         for first, rows in pass_picture.lens_by_layer(opened, forward):

@@ -34,7 +34,7 @@ from explorer.tasks.task import check_fit
 from explorer.text import TextError, Token
 from explorer.text.number_format import fixed, three
 from explorer.text.visible_text import literal, literal_sentence
-from explorer.views.generation.teacher_forcing_view import LEGEND, draw_board, summary
+from explorer.views.generation.teacher_forcing_view import draw_board, summary
 from explorer.views.shared import widgets
 from explorer.views.training.run_words import visible_task
 from models import Transformer, TransformerConfig
@@ -74,7 +74,6 @@ def draw_forcing(task: Task, forcing: TeacherForcing | None) -> None:
         if panel.open:
             label = task.tokenizer.label
             draw_board(forcing, label, key="live_forcing_board")
-            st.caption(LEGEND)
             st.text(summary(forcing, label))
 
 
