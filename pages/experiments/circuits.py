@@ -24,8 +24,7 @@ from explorer.views.shared.widgets import ViewSpec
 
 VIEWS = {
     "Circuit": ViewSpec(
-        "The thicker a line, the more of the change it carries; black is attention.",
-        draw_circuit,
+        "The thicker a line, the more of the change it carries; black is attention.", draw_circuit
     ),
     "Heads": ViewSpec(
         "The stronger a head's colour, the more change it carries; red: against it.",

@@ -1,6 +1,7 @@
 """Heads and edges that carry the difference, circuits of every size, and edges over training."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -332,14 +333,13 @@ def draw_over_training(context: PageContext, question: Question, adjust: DeltaGe
 
 def draw_trained_here(context: PageContext) -> None:
     """Buttons for the models with snapshots that have circuits, and a link to train one."""
-    models = context.models.items()
-    fitting = [name for name, of in models if of.config and not why_no_circuits(of.config)]
-    grown = [name for name in fitting if choice.snapshots_of(context.models[name])]
+    grown = {name: of for name, of in context.models.items() if choice.snapshots_of(of)}
+    fitting = [name for name, of in grown.items() if of.config and not why_no_circuits(of.config)]
     with st.container(horizontal=True):
-        for name in grown:
-            how = {"key": f"circuit_of_{name}", "on_click": choose_model, "args": (name,)}
-            label = f"Open “{literal(context.models[name].title)}”"
-            st.button(label, type="primary" if name == grown[0] else "secondary", **how)
+        for name in fitting:
+            label, key = f"Open “{literal(grown[name].title)}”", f"circuit_of_{name}"
+            open_it, is_first = partial(choose_model, name), name == fitting[0]
+            st.button(label, key, on_click=open_it, type="primary" if is_first else "secondary")
         draw_page_link("training", "Train such a model", task="induction")
 
 

@@ -132,11 +132,11 @@ def question_in_words(question: Question) -> str:
     corrupted = "".join(_marked(other[a:b], what) for what, *_, a, b in changes)
     first, second = three(pair.clean_value), three(pair.corrupted_value)
     what = literal_sentence(_metric_of(metric, pair))
-    both = f"“{clean}” becomes “{corrupted}”{_other_successor(pair)}."
-    return f"{both} {what}: from {first} to {second}."
+    change = f"“{clean}” becomes “{corrupted}”" + _successors(pair)
+    return f"{change}. {what}: from {first} to {second}."
 
 
-def _other_successor(pair: TokenPair) -> str:
+def _successors(pair: TokenPair) -> str:
     """What follows the earlier copies of the last token, where that is what the texts change."""
     last, other = pair.clean[-1], pair.corrupted[-1]
     after, instead = (

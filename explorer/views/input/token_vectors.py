@@ -138,16 +138,10 @@ TIED = "The unembedding is the token embedding (tied), so the nearest tokens are
 def choose_token(choice: SpaceChoice) -> int:
     """The place of the token whose neighbours are shown; first that of the closest neighbour."""
     tokens = choice.tokens
-    words = [place for place in choice.places if not tokens[place].special] or [len(tokens) - 1]
-    ids = drawn_ids(choice)
-    closest = nearest_in(choice, EMBEDDING, ids, NEAREST).cosines[:, 0].tolist()
-    first = max(words, key=lambda place: closest[ids.index(tokens[place].id)])
-    return token("near", tokens, first, width=LIST_WIDTH)
-
-
-def drawn_ids(choice: SpaceChoice) -> list[int]:
-    """The different tokens that are drawn, in order."""
-    return list(dict.fromkeys(choice.tokens[place].id for place in choice.places))
+    words = [at for at in choice.places if not tokens[at].special] or [choice.places[-1]]
+    near = nearest_in(choice, EMBEDDING, [tokens[at].id for at in words], 1)
+    cosines = near.cosines[:, 0].tolist()
+    return token("near", tokens, words[cosines.index(max(cosines))], width=LIST_WIDTH)
 
 
 def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> tuple[int, int]:
@@ -175,7 +169,7 @@ def draw_neighbours_of_one(choice: SpaceChoice, place: int) -> tuple[int, int]:
 
 def draw_neighbours_of_all(choice: SpaceChoice) -> None:
     """For every token that is drawn a row with its nearest tokens in each matrix."""
-    ids = drawn_ids(choice)
+    ids = list(dict.fromkeys(choice.tokens[place].id for place in choice.places))
     columns = {"token": vocabulary_labels(choice.opened.tokenizer, ids)}
     for table in choice.tables:
         neighbours = nearest_in(choice, table, ids, NEAREST)
