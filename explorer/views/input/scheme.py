@@ -197,7 +197,7 @@ def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone
         )
     st.caption(" ".join(words))
     if column.is_borrowed:
-        offer_models([column.opened.name])
+        widgets.offer_models([column.opened.name])
     if column.scheme is None:
         say(DO_NOT_WORK)
 
