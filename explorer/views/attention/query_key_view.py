@@ -221,9 +221,9 @@ def _draw_distance(context: PageContext, pair: QueryKeyPair) -> None:
     with st.container(width=widgets.WIDEST):
         st.markdown("**The same pair at other distances**")
         if curve is None:
-            st.text(_no_curve(forward))
             models = context.models.items()
             fitting = [name for name, of in models if of.config and has_distances(of.config)]
+            st.text(_no_curve(forward) + " Open a model that has one." * bool(fitting))
             widgets.offer_models(fitting[:MOST_OFFERED])
             return
         spec = distance_curve(curve.points, curve.actual, curve.what)
@@ -244,7 +244,7 @@ def _curve_caption(curve: DistanceCurve) -> str:
 
 def _no_curve(forward: ForwardPass) -> str:
     if forward.config.positions == "none":
-        return "This model has no position encoding, so distance changes nothing."
+        return "This model has no position encoding, so distance changes nothing: there is no curve."
     return (
         "This model adds its positions to the embeddings, so they are part of query and key: "
         "there is no curve for the distance alone."
