@@ -244,7 +244,7 @@ def _curve_caption(curve: DistanceCurve) -> str:
 
 def _no_curve(forward: ForwardPass) -> str:
     if forward.config.positions == "none":
-        return "This model has no position encoding, so distance changes nothing: there is no curve."
+        return "Without a position encoding distance changes nothing, so there is no curve."
     return (
         "This model adds its positions to the embeddings, so they are part of query and key: "
         "there is no curve for the distance alone."
