@@ -145,13 +145,13 @@ def test_where_there_is_no_sink_the_page_says_why(monkeypatch: pytest.MonkeyPatc
 
 def test_the_experiments_are_drawn_with_the_typed_first_token() -> None:
     at = page(side="Sinks", model="letters", text="that cat", first_token="cat")
-    (_, experiments) = at.dataframe
+    (experiments, _) = at.dataframe
     assert "Of 8 heads, 7 have no sink, 1 has a sink that does neither." in said(at)
     assert experiments.value["experiment"][1] == "First token replaced by “cat”"
     assert (experiments.value["loss before"] == experiments.value["loss before"][0]).all()
     at = page(side="Sinks", model="reviews", text="not a cat", first_token="the cat")
     assert "is 2 tokens here" in said(at)
-    assert "KL divergence in nats" in at.dataframe[1].value
+    assert "KL divergence in nats" in at.dataframe[0].value
     assert "at least 3 tokens" in said(page(side="Sinks", model="letters", text="t"))
 
 

@@ -46,14 +46,21 @@ VIEWS = {
 WHY = SOURCES, TABLE
 SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
-DISTANCE_HEIGHT = 260
+DISTANCE_HEIGHT, MOST_OFFERED = 260, 3
 KEYS_IN_SIGHT = 15
 LIST = {"width": 190}
 WITHOUT_LABEL = {"label_visibility": "collapsed"}
 
 
+def has_distances(config: TransformerConfig) -> bool:
+    """Whether positions act on the scores, by the distance of query and key."""
+    return config.positions not in ("none", "sinusoidal", "learned")
+
+
 def with_distances(context: PageContext) -> PageContext:
     """The context; in cross-attention that of the decoder's self-attention, and a sentence."""
+    if not has_distances(context.forward.config):
+        return context
     parts = [part for part in context.forward.parts if part.name != "decoder.cross_attn"]
     return widgets.shown_part(context, parts[::-1], "cross-attention has no distances")
 
@@ -214,7 +221,10 @@ def _draw_distance(context: PageContext, pair: QueryKeyPair) -> None:
     with st.container(width=widgets.WIDEST):
         st.markdown("**The same pair at other distances**")
         if curve is None:
-            st.caption(_no_curve(forward))
+            models = context.models.items()
+            fitting = [name for name, of in models if of.config and has_distances(of.config)]
+            st.text(_no_curve(forward) + " Open a model that has one." * bool(fitting))
+            widgets.offer_models(fitting[:MOST_OFFERED])
             return
         spec = distance_curve(curve.points, curve.actual, curve.what)
         title = "The same pair at other distances"
@@ -234,7 +244,7 @@ def _curve_caption(curve: DistanceCurve) -> str:
 
 def _no_curve(forward: ForwardPass) -> str:
     if forward.config.positions == "none":
-        return "This model has no position encoding, so distance changes nothing."
+        return "Without a position encoding distance changes nothing, so there is no curve."
     return (
         "This model adds its positions to the embeddings, so they are part of query and key: "
         "there is no curve for the distance alone."

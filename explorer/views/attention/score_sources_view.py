@@ -158,14 +158,12 @@ def draw_sources(
 
 def _match_in_words(context: PageContext, sources: ScoreSources, here: HeadCell) -> str:
     """Which source of each side does most for the match, or against it."""
-    sign = -1 if sources.contrast < 0 else 1
-    query, key = (max(side, key=lambda one: sign * one.value) for side in sources.sides)
+    sign, how = (-1, "worse") if sources.contrast < 0 else (1, "better")
+    sides = (max(side, key=lambda one: sign * one.value) for side in sources.sides)
+    query, key = (f"{'the ' * one.name.isalpha()}{_named(one)}" for one in sides)
     row, column = (in_quotes(label_at(*_place(context, here, side))) for side in (QUERY, KEY))
-    than = f" {'worse' if sign < 0 else 'better'} than average" if sources.others else ""
-    return (
-        f"{row} and {column} match{than}, mostly by {_named(query)} in the query and "
-        f"{_named(key)} in the key."
-    )
+    than = f" {how} than average" * bool(sources.others)
+    return f"{row} and {column} match{than}, mostly by {query} (query) and {key} (key)."
 
 
 def _draw_bars(

@@ -10,13 +10,10 @@ from explorer.analysis import attention_sinks
 from explorer.analysis.attention_sinks import EXPERIMENTS, FEWEST_TOKENS, Sinks, sink_experiment
 from explorer.analysis.batched_passes import multiplications, recorded_pass
 from explorer.analysis.output_change import has_words
-from explorer.app import reader_models
-from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext
 from explorer.app.controls import text_field
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.app.session import session
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference.answers import one_token, score_words
@@ -34,7 +31,7 @@ from explorer.views.shared.tables import table
 
 NO_ROW = "No row sees the first token and another one: enter a text of at least two tokens."
 OTHER = "Another first token"
-EXAMPLE = "shakespeare"
+WITH_SINKS = ("shakespeare",)
 TOO_LONG = "These passes take too long for a text of this length: shorten it."
 MEANING = (
     "Sink weight is the mean weight on the first token, over the rows that see it and another key. "
@@ -81,9 +78,7 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         counts = Counter(sinks.verdict(*cell) for cell in cells).most_common()
         if counts[0] == ("no sink", len(cells)):
             st.text("No head of this model has a sink in this text. Language models often do.")
-            if EXAMPLE in context.models and "model" not in session().hidden:
-                label = f"Try {reader_models.titles(context.models)[EXAMPLE]}"
-                st.button(label, key="try_model", on_click=choose_model, args=(EXAMPLE,))
+            widgets.offer_models([name for name in WITH_SINKS if name in context.models])
         words = ", ".join(f"{count:,} ha{'s' if count == 1 else 've'} {of}" for of, count in counts)
         st.caption(f"Of {len(cells):,} head{'s' * (len(cells) > 1)}, {words}.")
     with numbers:

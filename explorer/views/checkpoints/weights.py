@@ -178,7 +178,7 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
 def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
     chart_column, facts_column = widgets.side_by_side(7, 3)
     with chart_column:
-        st.markdown(f"{_named(name)}. Blue above orange: mostly what training wrote.")
+        st.markdown(f"{_named(name)}. Blue above the dotted edge: what training wrote.")
         values = spectrum.values.tolist()
         others = random_singular_values(spectrum.shape, spectrum.rms).tolist()
         spec = figure.singular_value_curves(values, others, spectrum.edge, logarithmic=logarithmic)
@@ -241,9 +241,7 @@ SHORTER = (
     ("k_proj", "keys"),
     ("v_proj", "values"),
     ("o_proj", "output"),
-    ("up_proj", "up"),
-    ("gate_proj", "gate"),
-    ("down_proj", "down"),
+    ("_proj", ""),
     ("self_attn.", ""),
     ("cross_attn.", "cross."),
     ("mlp.", ""),

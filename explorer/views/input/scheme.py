@@ -6,7 +6,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES, learned_table, position_scheme
-from explorer.app.choosing import choose_model
 from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of
 from explorer.app.messages import say
@@ -43,15 +42,7 @@ def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
         widgets.page_links("training", "checkpoints")
         return
     say(f"{why} Open a model that was trained with them, or choose another scheme.")
-    offer_models(names)
-
-
-def offer_models(names: Sequence[str]) -> None:
-    """A button for each model, which opens it."""
-    with st.container(horizontal=True):
-        for model in names:
-            label = f"Open {literal(model)}"
-            st.button(label, key=f"with_{model}", on_click=choose_model, args=(model,))
+    widgets.offer_models(names)
 
 
 MOST_POSITIONS, ODD = 48, 7
@@ -206,7 +197,7 @@ def _draw_words(context: PageContext, column: SchemeColumn, width: int, *, alone
         )
     st.caption(" ".join(words))
     if column.is_borrowed:
-        offer_models([column.opened.name])
+        widgets.offer_models([column.opened.name])
     if column.scheme is None:
         say(DO_NOT_WORK)
 

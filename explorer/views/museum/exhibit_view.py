@@ -118,7 +118,7 @@ def _draw_runs(
     ):
         with place:
             if pair is measurements:
-                st.text(f"{title}: {measured.sentence}.")
+                draw_sentence(measured)
             if result.picture is not None:
                 draw_picture(result.picture, f"museum_{side}", title.lower())
             if pair is maps:
@@ -127,7 +127,7 @@ def _draw_runs(
         with place:
             if pair is maps:
                 st.markdown(f"**{title}**")
-                st.text(result.sentence[:1].upper() + result.sentence[1:])
+                draw_sentence(result)
             draw_lines(result.lines)
     if pair is maps:
         wrong_map, right_map = (result.picture for result in maps)
@@ -174,8 +174,7 @@ def draw_how_to_spot(exhibit: Exhibit, numbers: str) -> None:
 
 def draw_result(result: InstrumentResult, right: InstrumentResult | None = None) -> None:
     """Draw a result's sentence and lines, compared with the `right` model's if given."""
-    # Plain text, since it may hold the reader's words.
-    st.text(result.sentence[:1].upper() + result.sentence[1:])
+    draw_sentence(result)
     lines = [*result.lines]
     if right is not None:
         st.text(f"As it should be: {right.sentence}")
@@ -187,6 +186,11 @@ def draw_result(result: InstrumentResult, right: InstrumentResult | None = None)
             for name, value in lines
         ]
     draw_lines(lines)
+
+
+def draw_sentence(result: InstrumentResult) -> None:
+    # Plain text, since it may hold the reader's words.
+    st.text(result.sentence[:1].upper() + result.sentence[1:])
 
 
 def draw_lines(lines: Sequence[tuple[str, str]]) -> None:

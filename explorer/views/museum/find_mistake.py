@@ -79,8 +79,7 @@ def draw_find_mistake(context: PageContext, row: DeltaGenerator) -> Script | Non
     with answer:
         st.text(
             f"It is one of {len(fitting)} of the {len(EXHIBITS)} mistakes: a copy of this model "
-            "cannot have the others. "
-            "Choose what to measure with, then answer."
+            "cannot have the others. Choose what to measure with, then answer."
         )
         if wrong.picture and right.picture and wrong.picture.is_like(right.picture):
             st.text("The pictures do not differ here: measure with something else.")

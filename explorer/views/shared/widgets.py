@@ -13,7 +13,7 @@ from torch import Tensor
 from explorer.analysis.map_summary import summary_of
 from explorer.analysis.output_change import has_words
 from explorer.app import widget_state
-from explorer.app.choosing import ARRIVAL, draw_page_link
+from explorer.app.choosing import ARRIVAL, choose_model, draw_page_link
 from explorer.app.context import PageContext
 from explorer.app.controls import option_of, token
 from explorer.app.messages import kept_notes, take_notes
@@ -143,6 +143,14 @@ def shown_part(context: PageContext, fitting: Sequence[Part], why: str) -> PageC
     layer, head = min(at.layer, part.layers - 1), min(at.head, part.heads - 1)
     choice = replace(at, part=part.name, layer=layer, head=head)
     return replace(context, choice=choice).with_pass(context.forward)
+
+
+def offer_models(names: Sequence[str]) -> None:
+    """A button for each model, which opens it."""
+    with st.container(horizontal=True):
+        for model in names:
+            label = f"Open {literal(model)}"
+            st.button(label, key=f"with_{model}", on_click=choose_model, args=(model,))
 
 
 def head_title(context: PageContext) -> str:
