@@ -134,9 +134,7 @@ export function paintGround(state) {
 }
 
 function layers(state, pen, stack, left, right) {
-  const {ink, place} = state, named = [];
-  pen.font = `12px ${ink.sans}`;
-  pen.textAlign = "right";
+  const {ink, place} = state, named = place.stacks[stack.at].named = [];
   for (let layer = 0; layer < stack.layers; layer++) {
     const y = yOf(state, stack, layer + 0.5);
     if (layer % 2) {
@@ -147,17 +145,15 @@ function layers(state, pen, stack, left, right) {
       pen.fillStyle = css(ink.accent, 0.1);
       pen.fillRect(left, yOf(state, stack, layer + 1), right - left, heightOf(state, stack, layer));
     }
-    const apart = named.length ? named.at(-1) - y : Infinity;
-    if (apart < 13) continue;
-    named.push(y);
-    pen.fillStyle = css(ink.muted);
-    pen.fillText(String(layer), left - 8, y);
+    if (!named.length || named.at(-1)[1] - y >= 13) named.push([layer, y]);
   }
 }
 
 // What comes in below and out above, where the first column leaves room.
 function ends({place, data, flow, ink}, pen, stack, left) {
   if (place.column < 24) return;
+  pen.font = `12px ${ink.sans}`;
+  pen.textAlign = "right";
   pen.fillStyle = css(ink.muted);
   pen.fillText(data.words.ends[stack.at], left - 2, place.floor + 16, GUTTER - 2);
   if (stack !== flow.stacks.at(-1) || data.count < 2 || !data.hasAnswers) return;
@@ -165,21 +161,24 @@ function ends({place, data, flow, ink}, pen, stack, left) {
 }
 
 // Above what flows, with a halo of the page's ground: edges pass between two stacks.
-function titles({flow, place, ink, data}, pen) {
+function titles({flow, place, ink}, pen) {
   pen.font = `12px ${ink.sans}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.lineJoin = "round";
   pen.lineWidth = 8;
   for (const stack of flow.stacks) {
+    const {left, named = []} = place.stacks[stack.at], haloed = (text, x, y) => {
+      pen.strokeStyle = css(ink.background);
+      pen.strokeText(text, x, y);
+      pen.fillStyle = css(ink.muted);
+      pen.fillText(text, x, y);
+    };
+    for (const [layer, y] of named) haloed(String(layer), left - 8 - pen.measureText(layer).width / 2, y);
     pen.save();
-    pen.translate(place.stacks[stack.at].left - 30, (place.floor + place.ceiling) / 2);
+    pen.translate(left - 30, (place.floor + place.ceiling) / 2);
     pen.rotate(-Math.PI / 2);
-    const title = `${flow.stacks.length > 1 ? stack.title : "Layers"} →`;
-    pen.strokeStyle = css(ink.background);
-    pen.strokeText(title, 0, 0);
-    pen.fillStyle = css(ink.muted);
-    pen.fillText(title, 0, 0);
+    haloed(`${flow.stacks.length > 1 ? stack.title : "Layers"} →`, 0, 0);
     pen.restore();
   }
 }

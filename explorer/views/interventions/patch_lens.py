@@ -33,7 +33,7 @@ SHORT = "Your text is one token, so a patch can reach no other position: type a 
 HOW = "Drag a cell of the second text onto one of yours, or choose both."
 REPLACES = "Its residual stream replaces that of your text there, after the same layer."
 FROM = "The texts differ from {} on; before it a patch changes nothing at the same position."
-BOTH_READ = ". Its decoder reads the tokens of your text's answer, as yours does"
+BOTH_READ = " (its decoder reads your text's answer)"
 COLOURED = (
     "In colour: what the interventions can have changed, later layers at the positions that may "
     "attend to a changed one. A frame marks a cell whose likeliest token has changed."
@@ -86,7 +86,7 @@ def draw_patch_lens(context: PageContext, edited: EditedPass, position: int) -> 
     left, right = widgets.side_by_side(1, 1)
     with left:
         drag: dict[str, Any] = {"key": "drag_from", "drags": "from"}
-        drag |= {"idle": f"Second text: drag from here{BOTH_READ * bool(forward.source)}"}
+        drag |= {"idle": f"Second text{BOTH_READ * bool(forward.source)}: drag from here"}
         title = f"{context.called} · Lens of the second text"
         draw_lens(context, other, position, title=title, column=-1, seen=at - theirs.start, **drag)
     is_coloured, looks = bool(edited.applied) and is_computable(forward), None
