@@ -117,10 +117,10 @@ def _draw_runs(
         widgets.side_by_side(1, 1), pair, measurements, SIDES, titles, strict=True
     ):
         with place:
-            if pair is measurements:
-                draw_sentence(measured)
             if result.picture is not None:
                 draw_picture(result.picture, f"museum_{side}", title.lower())
+            if pair is measurements:
+                draw_sentence(measured)
             if pair is maps:
                 st.text(f"{result.sentence}.")
     for place, title, result in zip(widgets.side_by_side(1, 1), titles, measurements, strict=True):
@@ -204,8 +204,6 @@ def draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
     `of` names the model in its title.
     """
     is_signed = bool((picture.values < 0).any())
-    if picture.caption:
-        st.caption(picture.caption)
     matrix(
         picture.values,
         picture.down,
@@ -220,6 +218,8 @@ def draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
         sentence="{row}, {column}: {value}",
         unit=picture.unit,
     )
+    if picture.caption:
+        st.caption(picture.caption)
 
 
 def measure(
