@@ -394,6 +394,7 @@ _on(
 _on(
     "circuits",
     panel("finding", "Finding"),
+    panel("estimates", "Estimates against exact values"),
     text("steer_prompt", "Prompt", default="the corrupted text"),
     text("corrupted", "Corrupted text", about="best of as many tokens", default="a word changed"),
     text("answer_token", "Answer", "one token", "the likeliest, clean", most=60),

@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.catalog import ModelError
 from explorer.views.circuits.circuit_view import (
     NO_SNAPSHOTS,
     draw_circuit,
@@ -57,7 +58,7 @@ VIEWS = {
 }
 context = page_context()
 grown = VIEWS["Over training"]
-if not snapshots_of(context):
+if isinstance(context.model, ModelError) or not snapshots_of(context):
     grown = replace(grown, sentence=NO_SNAPSHOTS)
 widgets.opening_of_view("Circuits", "circuit_view", VIEWS | {"Over training": grown})
 row = st.container(horizontal=True, vertical_alignment="center", key="circuit_row")

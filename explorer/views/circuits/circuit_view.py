@@ -35,7 +35,7 @@ from explorer.analysis.wiring import Edge, edge_grid
 from explorer.app import choice
 from explorer.app.choosing import choose_model, draw_page_link
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, whole
+from explorer.app.controls import expander, one_of, whole
 from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import OpenModel
 from explorer.charts.circuit_charts import circuit_curves, estimate_and_exact
@@ -129,7 +129,7 @@ def draw_parts(context: PageContext, question: Question, adjust: DeltaGenerator)
             f"at the strongest head. Heads are named layer.head.{lower}"
         )
     if is_measured:
-        with st.expander("Estimates against exact values"):
+        with expander("estimates"):
             _draw_agreement(scores, names, values, method)
     score = attribute if scores.edges is not None else attribute_writers
     code_panel(gradients, score, script=script(parts_code, opened, question, METHODS[method]))
