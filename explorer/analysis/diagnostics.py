@@ -32,7 +32,7 @@ NOTHING_TO_COMPARE = (
     f"No matrix with finite, different weights has {SMALLEST_SIDE} rows and columns or more, so "
     "whether the model is trained cannot be told from its singular values."
 )
-UNTIED = "Embedding and unembedding share no matrix: as usual as sharing one."
+UNTIED = "Embedding and unembedding share no matrix; sharing one is as common."
 SHORTEST_TEXT = 4
 """On fewer keys every head is almost uniform."""
 
@@ -80,7 +80,7 @@ def file_findings(files: Inspection) -> list[Diagnostic]:
     tied = Diagnostic("fine", "No tied embeddings", UNTIED)
     if files.tied:
         stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
-        sentence = f"The unembedding and the token embedding are one matrix, {stored}: usual."
+        sentence = f"The unembedding and the token embedding are one matrix, {stored}, as usual."
         tied = Diagnostic("fine", "Tied embeddings", sentence)
     return [
         *(missing or [Diagnostic("fine", "Nothing missing", sound)]),
@@ -129,7 +129,7 @@ def type_findings(types: Mapping[str, str]) -> list[Diagnostic]:
     counts = Counter(types.values()).most_common()
     if len(counts) < 2:
         kind = counts[0][0] if counts else "no type"
-        return [Diagnostic("fine", "One data type", f"All tensors are stored as {kind}: usual.")]
+        return [Diagnostic("fine", "One data type", f"All tensors are stored as {kind}, as usual.")]
     types_of = ", ".join(f"{count:,} as {kind}" for kind, count in counts)
     sentence = f"The tensors are stored in different types ({types_of}); all are read as float32."
     return [Diagnostic("note", "Mixed data types", sentence)]

@@ -18,32 +18,22 @@ from explorer.views.input.token_vectors import (
 )
 from explorer.views.shared import widgets
 from explorer.views.shared.code_panel import script
-from explorer.views.shared.widgets import ViewSpec
 
 IN_3D = "3-D"
 STACKS = {"Encoder": "encoder", "Decoder": "decoder"}
-VIEWS = {
-    EMBEDDING: ViewSpec(
-        "Each token is a vector: tokens that are used alike lie close together. Bold are yours.",
-        draw_moving_tokens,
-    ),
-    STREAM: ViewSpec(
-        "A line is a token's way through the layers, from its embedding (grey) to its end (bold).",
-        draw_moving_tokens,
-    ),
-    IN_3D: ViewSpec(
-        "A line is a token's way through the layers; Play moves all your tokens along theirs.",
-        draw_moving_tokens,
-    ),
-    UNEMBEDDING: ViewSpec(
-        "Where your tokens end (bold); lines lead to the tokens nearest to the chosen one's end.",
-        draw_moving_tokens,
-    ),
+SENTENCES = {
+    EMBEDDING: "Each token is a vector: tokens that are used alike lie close together. Bold are "
+    "yours.",
+    STREAM: "A line is a token's way through the layers, from its embedding (grey) to its end "
+    "(bold).",
+    UNEMBEDDING: "Where your tokens end (bold); lines lead to the tokens nearest to the chosen "
+    "one's end.",
+    IN_3D: "A line is a token's way through the layers; Play moves all your tokens along theirs.",
 }
 
 context = page_context()
 if isinstance(context.model, ModelError):  # the page ends below with what is wrong
-    widgets.opening("Embedding space", VIEWS[EMBEDDING].sentence)
+    widgets.opening("Embedding space", SENTENCES[EMBEDDING])
 opened = context.opened
 stack, stacks = opened.config.stacks[-1], ["Encoder", "Decoder"]
 if len(opened.config.stacks) > 1:  # cross-attention reads the sentence in the encoder
@@ -53,8 +43,8 @@ if len(opened.config.stacks) > 1:  # cross-attention reads the sentence in the e
 has_unembedding = stack == opened.config.stacks[-1] and unembedding(opened.model) is not None
 options = (EMBEDDING, STREAM, *([UNEMBEDDING] if has_unembedding else []))
 moves = address.current_value("in_3d").lower() == "true"
-specs = {name: VIEWS[IN_3D if moves else name] for name in options}
-widgets.opening_of_view("Embedding space", "space_of", specs)
+axes = option_of("space_of", options)
+widgets.opening("Embedding space", SENTENCES[IN_3D if moves else axes])
 forward = context.forward
 with st.container(horizontal=True):
     if len(opened.config.stacks) > 1:
@@ -66,7 +56,7 @@ figure, neighbours = st.columns([7, 2], gap="small")
 with neighbours:
     chosen, count = draw_neighbours_of_one(choice, place)
 with figure:
-    VIEWS[choice.axes].draw(context, choice, place, in_3d=in_3d)
+    draw_moving_tokens(context, choice, place, in_3d=in_3d)
 draw_neighbours_of_all(choice)
 widgets.notes(forward.notes)
 widgets.closing(
