@@ -501,7 +501,7 @@ _on(
     state("run_task", "a task, whose newest run is shown where no run is named", "any"),
     option("inside_view", "View", "what is shown of the run"),
     place("update_after", "Update", "an update of the run by its place", "the saved state"),
-    place("update_stage", "Stage", "a stage of the update", "0"),
+    place("update_stage", "Stage", "a stage of the update", "2"),
     place("update_example", "Example", "an example of the batch", "0"),
     option("update_matrix", "Matrix", "the name of a tensor", "the first query projection"),
     option("scores_part", "Attention", "a kind of attention", "the last"),

@@ -277,7 +277,7 @@ def draw_one_update(chosen: InsideRun) -> Script | None:
         at = stepper("update_after", len(steps), usual, names=names)
     with right:
         st.markdown("**Stage of this update**")
-        stage = stepper("update_stage", len(STAGES), 0, names=list(STAGES), arrows=True)
+        stage = stepper("update_stage", len(STAGES), GRADIENT, names=list(STAGES), arrows=True)
     step = steps[at]
     run_update = _update_after(chosen, step)
     if run_update is None:
@@ -410,6 +410,7 @@ STAGES = {
     ),
     "Loss after": ViewSpec("The error on the same examples, before and after it.", _draw_after),
 }
+GRADIENT = [*STAGES].index("Gradient")
 
 
 def update_code(run: Run, step: int, is_saved: bool) -> None:
