@@ -19,10 +19,12 @@ from explorer.charts.vega_lite import (
 )
 from explorer.text.number_format import signed
 
-NAMED, OTHERS, GREY, NAMED_POINTS = 6, "other programs", 5, 24
-TEXT: Spec = {"type": "text", "color": MIDDLE}
+NAMED, OTHERS, GREY = 6, "other programs", 5
 """Programs with a colour, the others, and the place of their grey in the colours of the theme."""
 LEGEND = {"orient": "right", "labelLimit": 190, "symbolOpacity": 1, "symbolType": "square"}
+NAMED_POINTS = 24
+"""With more points, none has its name beside it."""
+TEXT: Spec = {"type": "text", "color": MIDDLE}
 RING = "#d55e00"
 """An orange with enough contrast on the light and the dark page."""
 

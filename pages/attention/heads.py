@@ -27,7 +27,7 @@ from explorer.views.shared.widgets import ViewSpec
 
 SIDES = {
     "Finder": ViewSpec(
-        "Every head on your sentence, the one that fits the chosen pattern best first.",
+        "Every head on your sentence, ranked by the chosen metric.",
         head_finder.draw_finder,
         (head_metrics.metrics_of_heads, head_metrics.pattern_cells),
     ),
@@ -56,7 +56,7 @@ SIDES = {
         (weight_distribution.weight_deciles,),
     ),
     "Sinks": ViewSpec(
-        "A cell is a head: the share of its attention on the first token, needed or not (a sink).",
+        "A cell is a head: the share of its attention on the first token.",
         sinks_view.draw_sinks,
         (attention_sinks.sinks_by_layer, attention_sinks.sink_experiment),
     ),
@@ -71,7 +71,7 @@ SIDES = {
         (rollout.half_residual, rollout.flow_to),
     ),
     "Programs": ViewSpec(
-        "Which short rule, such as “read the previous token”, predicts where each head looks.",
+        "Which short rule, such as “read the previous token”, predicts what each head attends to.",
         programs_view.draw_programs,
         (head_programs.loss_with, token_programs.program_map),
     ),

@@ -6,6 +6,7 @@ from explorer.app import controls
 from explorer.app.choosing import draw_page_link
 from explorer.app.context import page_context
 from explorer.inference import mask_examples
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_examples import BATCH, STUDENT, YOURS
 from explorer.views.attention.head_steps_view import draw_mask_example
 from explorer.views.interventions.edit_forms import CELLS
@@ -22,7 +23,8 @@ NOTHING_MASKED = "Nothing is masked here: every row may read every column."
 
 context = page_context()
 at, usual = context.choice, controls.option_of("example", list(mask_examples.EXAMPLES))
-is_open = usual == YOURS and bool(context.forward.mask(at.part, at.layer).all())
+passed = context.passed if usual == YOURS else None
+is_open = isinstance(passed, ForwardPass) and bool(passed.mask(at.part, at.layer).all())
 widgets.opening("Masks", NOTHING_MASKED if is_open else SENTENCES[usual])
 example = controls.one_of("example", list(mask_examples.EXAMPLES))
 lines = draw_mask_example(context, example)

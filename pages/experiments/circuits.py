@@ -25,22 +25,22 @@ from explorer.views.shared.widgets import ViewSpec
 
 VIEWS = {
     "Circuit": ViewSpec(
-        "The thicker a line, the more of the change it carries; black is attention.", draw_circuit
+        "The thicker a line, the more of the change it carries; grey is attention.", draw_circuit
     ),
     "Heads": ViewSpec(
-        "The stronger a head's colour, the more change it carries; red: against it.",
+        "The stronger a head's colour, the more change it carries; red lowers the metric.",
         draw_parts,
     ),
     "Head card": ViewSpec(
-        "One head: what it looks at, how far it fits known patterns, and what it writes.",
+        "One head: what it attends to, how far it fits known patterns, and what it writes.",
         draw_head_view,
     ),
     "Text as evidence": ViewSpec(
-        "The lines of a text on which this head is most active; darker tokens have more of it.",
+        "The lines of a text on which this head is most active; the stronger a token, the more.",
         draw_evidence,
     ),
     "Causal tracing": ViewSpec(
-        "Each cell takes a token of one layer from the other text: the bluer, the more it changes.",
+        "A cell takes a token of one layer from the other text: the stronger, the more it changes.",
         draw_tracing,
     ),
     "Path patching": ViewSpec(

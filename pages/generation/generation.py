@@ -29,7 +29,7 @@ WAYS = {
         (choose_from, keep_top_k, keep_top_p, generate),
     ),
     "Beam search": ViewSpec(
-        "The best few beginnings are kept at every step; a score closer to 0 is likelier.",
+        "The best few beginnings are kept at every step; the closer a score is to 0, the better.",
         draw_beam_search,
         (beam_search,),
     ),

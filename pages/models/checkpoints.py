@@ -33,7 +33,7 @@ VIEWS = {
         (pooled, tensor_summary),
     ),
     "Norms": ViewSpec(
-        "How large the numbers in each part are: the darker a cell, the larger they are.",
+        "How large the numbers in each part are: the stronger a cell, the larger.",
         draw_weight_norms,
         (tensor_summary, by_layer),
     ),
@@ -54,7 +54,7 @@ VIEWS = {
     ),
 }
 LIST = ViewSpec(
-    "Every model that you can open: what it does, how large it is and how good.",
+    "Every model that you can open: what it does, its size and its score.",
     models_to_open.draw_model_list,
 )
 SHOWN = {reader_models.ALL_MODELS: LIST, **VIEWS}

@@ -12,11 +12,11 @@ from explorer.views.training_history.guessed_pattern import draw_guess
 
 VIEWS = {
     "Film": ViewSpec(
-        "Drag from step 0 (untrained) to the end; at “the head forms” it finds its pattern.",
+        "Drag from step 0 to the end; at “the head forms” it finds its pattern.",
         film_view.draw_film,
     ),
     "Guess the pattern": ViewSpec(
-        "Which cells will be dark after training? Guess, then see the head before and after.",
+        "Which cells will have weight after training? Guess, then see the head before and after.",
         draw_guess,
     ),
     "Two moments": ViewSpec(

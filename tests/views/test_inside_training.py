@@ -70,7 +70,7 @@ def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
     at = apps.page(PAGE, run=trained.name, update_stage="1")
     for place, step in ((0, 0), (3, 3), (6, 10)):
         put_state(at, update_after=place)
-        assert f"Update {step + 1} of 12. The darker a cell" in said(at)
+        assert f"Update {step + 1} of 12. The stronger a cell" in said(at)
         assert one_update_view.RETRAINED_EXACTLY in said(at)
         assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
 

@@ -68,7 +68,7 @@ def inspect(
     With `on_pin`, `pinned` is the token that is pinned at first, as its side (0 is a row, 1 a
     column) and its place; pinning another or unpinning is one rerun, once the hand rests.
     """
-    hint = "Point at another token to read it; click to pin it."
+    hint = "Point at another token to see what it attends to; click to pin it."
     words = {"row": row_name, "column": column_name, "unit": unit, "title": title, "hint": hint}
     name = key if on_pin else None
     message = encode(

@@ -127,7 +127,8 @@ def draw_sources(
         if sources is None:
             return
         other = "" if against is None else f"that of {in_quotes(label_at(columns, against))}"
-        st.text(_match_in_words(context, sources, here))
+        if sources.others:
+            st.text(_match_in_words(context, sources, here))
         st.text(sources_in_words(sources, forward.columns, other))
     largest = [strongest_sources(side, SHOWN) for side in sources.sides]
     with figures:
@@ -162,8 +163,8 @@ def _match_in_words(context: PageContext, sources: ScoreSources, here: HeadCell)
     sides = (max(side, key=lambda one: sign * one.value) for side in sources.sides)
     query, key = (f"{'the ' * one.name.isalpha()}{_named(one)}" for one in sides)
     row, column = (in_quotes(label_at(*_place(context, here, side))) for side in (QUERY, KEY))
-    than = f" {how} than average" * bool(sources.others)
-    return f"{row} and {column} match{than}, mostly by {query} (query) and {key} (key)."
+    because = f"most of all because of {query} (query) and {key} (key)"
+    return f"{row} and {column} match {how} than average, {because}."
 
 
 def _draw_bars(

@@ -77,8 +77,9 @@ def draw_sinks(context: PageContext, row: DeltaGenerator) -> Script | None:
         cells = [(n, head) for n in range(part.layers) for head in range(part.heads)]
         counts = Counter(sinks.verdict(*cell) for cell in cells).most_common()
         if counts[0] == ("no sink", len(cells)):
-            st.text("No head of this model has a sink in this text. Language models often do.")
-            widgets.offer_models([name for name in WITH_SINKS if name in context.models])
+            st.text("No head of this model has a sink in this text. Some language models have one.")
+            others = [name for name in WITH_SINKS if name != context.choice.model]
+            widgets.offer_models([name for name in others if name in context.models])
         words = ", ".join(f"{count:,} ha{'s' if count == 1 else 've'} {of}" for of, count in counts)
         st.caption(f"Of {len(cells):,} head{'s' * (len(cells) > 1)}, {words}.")
     with numbers:

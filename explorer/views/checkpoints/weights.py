@@ -178,7 +178,9 @@ def _draw_picture(picture: PooledTensor, title: str) -> None:
 def _draw_curve(name: str, spectrum: SingularValues, logarithmic: bool) -> None:
     chart_column, facts_column = widgets.side_by_side(7, 3)
     with chart_column:
-        st.markdown(f"{_named(name)}. Blue above the dotted edge: what training wrote.")
+        st.markdown(
+            f"{_named(name)}. Above the dotted edge: more than a random matrix of this size has."
+        )
         values = spectrum.values.tolist()
         others = random_singular_values(spectrum.shape, spectrum.rms).tolist()
         spec = figure.singular_value_curves(values, others, spectrum.edge, logarithmic=logarithmic)

@@ -141,7 +141,7 @@ def _another_model(context: PageContext, first: MapSide, row: DeltaGenerator) ->
 def _others_answer(context: PageContext) -> bool:
     """Whether another encoder-decoder reads the text, so that answers can be compared."""
     others = (entry for name, entry in context.models.items() if name != context.choice.model)
-    return "encoder-decoder" in {config_of(of).kind for of in others if not _fault(context, of)}
+    return any(config_of(of).kind == "encoder-decoder" and not _fault(context, of) for of in others)
 
 
 def _fault(context: PageContext, entry: ModelEntry) -> str:

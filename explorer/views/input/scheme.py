@@ -107,7 +107,9 @@ def draw_scheme(
     columns = [
         SchemeColumn(
             *(name, *source, result, on_screen, head, key, source[0] is not context.opened),
-            () if second else _tokens_of(context, name, source[1]),
+            _tokens_of(context, name, source[1])
+            if source[0] is context.opened and not second
+            else (),
         )
         for name, source, result, key in zip(names, sources, results, ("", "other_"), strict=False)
     ]

@@ -218,7 +218,9 @@ def draw_losses(chosen: InsideRun, run_update: RunUpdate) -> None:
             row_name="example",
             column_name="in the row" if is_folded else "position",
             sentence=f"Example {place}: {{value}} nats",
-            masked_sentence=f"There is no label for example {place}.",
+            masked_sentence="There is no example here."
+            if is_folded
+            else f"There is no label for example {place}.",
             absent="no label",
             unit="nats",
         )
@@ -398,7 +400,7 @@ def _draw_after(chosen: InsideRun, run_update: RunUpdate) -> None:
 
 STAGES = {
     "Batch": ViewSpec("The examples that it reads, and what it must answer.", draw_batch),
-    "Loss per token": ViewSpec("The darker a cell, the worse the answer there.", draw_losses),
+    "Loss per token": ViewSpec("The stronger a cell, the larger the loss there.", draw_losses),
     "Gradient": ViewSpec(
         "A longer bar: the loss reacts more to changes in this part of the model.", _draw_gradient
     ),

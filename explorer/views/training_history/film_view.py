@@ -308,7 +308,8 @@ def draw_formations(context: PageContext, history: History) -> None:
     for place, name, head in zip(st.columns(MOST_MAPS), names, heads, strict=False):
         step = history.passes[-1].step if head.step is None else head.step
         where = part, head.layer, head.head
-        heading = f"{name.capitalize()} · step {step:,}"
+        when = "after training" if head.step is None else f"step {step:,}"
+        heading = f"{name.capitalize()} · {when}"
         title = f"{head_title(history.run.title, *where)} at step {step:,}"
         how = f"formed_{head.layer}_{head.head}", title, WINDOW
         with place:
