@@ -41,7 +41,7 @@ VIEWS = {
         (interventions.ReplaceAt, logit_lens.can_change),
     ),
     "Every head": ViewSpec(
-        "A cell is a head: how far the answer moves (KL) if it alone is switched off or replaced.",
+        "A cell is a head: how far the answer moves (KL) if it alone is ablated or patched.",
         draw_head_grid,
         (ablation_and_patching.ablate_every_head, batched_passes.run_branches),
     ),

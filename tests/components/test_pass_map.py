@@ -212,8 +212,8 @@ def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> Non
             assert drawn.point(drawn.node(0, layer, token)) == (
                 f"{WORDS[token]} in layer {layer}: "
                 f"attention wrote {percent(1 - block.attentions[SELF].residual[token])}, "
-                f"feed-forward {percent(block.mlp[token])}, each of the vector right after it. "
-                f"The lens reads w{layer}-{token} {three((layer + 1) / 100)}"
+                f"feed-forward {percent(block.mlp[token])}, each a share of the vector right after "
+                f"it. The lens reads w{layer}-{token} {three((layer + 1) / 100)}"
             )
     visitor.away()
     expect(drawn.sentence).to_have_text("What led to a5: p = 0.450")

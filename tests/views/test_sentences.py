@@ -129,7 +129,7 @@ CAPTIONS: Rows = {
         "Generated after:"
     ],
     "experiments/compare?with=Another+model&model=translation&part=Cross&other_model=letters"
-    "&text=the+cat": ["Encoder self-attention is shown: the other models read your text, too."],
+    "&text=the+cat": ["Encoder self-attention is shown: other models have only this attention on"],
     "experiments/compare?with=Another+sentence&text=the+cat&other_text=the+cat+and+the+hat": [
         "of different texts, so their cells do not belong together"
     ],

@@ -35,7 +35,7 @@ CIRCUIT_HTML = """
       <div class="hint"><p>1.0 is layer 1, head 0. Point at it or at a line; click to open its
         card.</p>
       <p>q, k, v: whether a line enters as query (what the head looks for), key
-        (what it finds it by) or value (what it takes from there). A dot marks the key that the
+        (what it finds it by) or value (what it passes on). A dot marks the key that the
         head attends to most.</p>
       <p>Up and down go through the parts, left and right through the edges.</p></div></div>
   </div>

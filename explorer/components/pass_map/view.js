@@ -404,7 +404,7 @@ function nodeSentence(state, line, {stack: at, token, layer}) {
     percent(wroteIn(part, row)));
   if (stack.mlp) wrote.push(`feed-forward ${percent(stack.mlp[row])}`);
   wrote[0] = wrote[0].replace(" ", " wrote ");
-  say(line, `{token}${stack.writes[token] ? " (next: {writes})" : ""} in layer {layer}: ${wrote.join(", ")}, each of the vector right after it` + (word ? ". The lens reads {word} {value}" : ""), {
+  say(line, `{token}${stack.writes[token] ? " (next: {writes})" : ""} in layer {layer}: ${wrote.join(", ")}, each a share of the vector right after it` + (word ? ". The lens reads {word} {value}" : ""), {
     token: stack.tokens[token], writes: stack.writes[token], layer: String(layer), word: word?.[0], value: word && probability(word[1]),
   });
 }

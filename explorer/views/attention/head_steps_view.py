@@ -42,7 +42,7 @@ UP_TO = {
     "scaled": "The scores, scaled so that they do not grow with the number of dimensions.",
     "masked": "The mask M is added: −∞ where a token may not read another.",
     "softmax": "The softmax turns each row of scores into weights: the higher a score, the larger.",
-    "values": "Read on: scores, weights, then the values (what tokens pass on) are mixed by them.",
+    "values": "The values (what tokens pass on) are averaged with these weights.",
 }
 """The steps of a head, and what one sees up to each."""
 FIRST_STEP = {"dots": 0, "scaled": 1, "added": 2, "logits": 2, "weights": 3, "v": 4, "out": 4}

@@ -43,7 +43,7 @@ CLIPPED, BEYOND = 0.995, 3.0
 PURPOSES = {
     "q_proj": "what a token looks for (the queries)",
     "k_proj": "what a token offers (the keys)",
-    "v_proj": "what a token hands on (the values)",
+    "v_proj": "what a token passes on (the values)",
     "o_proj": "how the heads' outputs come together",
     "mlp.": "the feed-forward layer",
     ".embedding.weight": "a vector for every token",

@@ -59,7 +59,9 @@ def choose_sides(context: PageContext) -> tuple[PageContext, MapSide, MapSide]:
         kind = one_of("with", tuple(kinds), usual, as_list=True, width=LIST_WIDTH)
     typed = _typed_parts(context.forward)
     if kind == MODEL and context.part not in typed and not _others_answer(context):
-        context = widgets.shown_part(context, typed, "the other models read your text, too")
+        context = widgets.shown_part(
+            context, typed, "other models have only this attention on your text"
+        )
         at = context.choice
     first = MapSide("", context.called, context.forward, *at.place)
     second = kinds[kind](context, first, row)

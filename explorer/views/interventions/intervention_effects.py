@@ -52,8 +52,8 @@ from explorer.views.shared.widgets import choose_output_position
 
 NO_HEAD = "This model has no output head, so there is no output to compare."
 NOTHING_YET = (
-    "Nothing is changed yet: press the example, or choose a change above. To ablate a head is to "
-    "switch it off: its output becomes zero, or its mean over positions."
+    "Nothing is changed yet: press the example, or choose a change above. Ablating a head "
+    "sets its output to zero, or to its mean over positions."
 )
 
 BARS_HEIGHT = 310
