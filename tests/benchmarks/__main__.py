@@ -24,7 +24,6 @@ import torch
 
 from docs import readme
 from tests.benchmarks import (
-    circuits,
     clicks,
     gguf_files,
     learning,
@@ -39,8 +38,6 @@ from tests.benchmarks.measuring import BROKEN, Benchmark, broken, measure
 
 BENCHMARKS: dict[str, Benchmark] = {
     "training-step": training.step,
-    "train-decoder": training.decoder,
-    "train-together": training.two_processes,
     "training-batches": training.batches,
     "forward-watched": published.watched_forward,
     "forward-checkpoint": published.forward,
@@ -52,12 +49,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "generate-cached": published.cached_generation,
     "generate-checkpoint": published.generation,
     "ablate-heads": published.every_head_ablated,
-    "attribute": circuits.attribution,
-    "attribute-hooks": circuits.hooked,
-    "attribute-exact": circuits.estimates,
-    "circuit-edges": circuits.circuit,
     "query-key-pair": published.one_pair,
-    "programs": circuits.programs,
+    "programs": whole_pass.programs,
     "score-sources": published.sources_of_a_score,
     "contributions": published.direct_contributions,
     "train-bpe": learning.bpe_training,
@@ -83,7 +76,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "answer": readers.one_answer,
     "many-runs": readers.many_runs,
     "fifty-readers": readers.fifty,
-    "full-runs": readers.whole_pages,
     "memory-readers": readers.memory,
     "memory-walk": readers.walking,
     "replicas": readers.replicas,

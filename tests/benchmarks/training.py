@@ -1,4 +1,4 @@
-"""The speed of training: a step, a small decoder, its recorder, snapshots, two processes.
+"""The speed of training: a step, and what makes its batches.
 
 A training step is that of the repository README's model (post-norm, dropout 0.1, eight heads)
 beside `torch.nn.Transformer`, on the same padded batches with the same optimizer. That one also
@@ -7,35 +7,22 @@ printed too: at d 256 both sides then spend nearly all their time in the same pr
 """
 
 import math
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from explorer.runs.run import create_in
-from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig
 from models.config import TrainConfig
 from models.optimizers import build_optimizer
 from models.positional import PositionalEncoding
 from models.presets import REPOSITORY_README
-from models.training import Batch, train
-from tests.benchmarks.measuring import Ratio, Row, by_turns, compared, timed
-from tests.served import ROOT
+from models.training import train
+from tests.benchmarks.measuring import Ratio, Row, compared, timed
 
-CONFIG = TransformerConfig(
-    vocab_size=64, d_model=128, n_layers=4, n_heads=4, d_ff=512, max_len=64, dropout=0.0
-)
-BATCH = 12
-HOW = TrainConfig(steps=10_000_000, batch_size=BATCH)
 SENTENCES, TOKENS, VOCABULARY, PAD = 64, 128, 100, 0
 
 
@@ -116,82 +103,3 @@ def batches() -> Iterator[Row]:
     name = max(found, key=lambda name: found[name].times)
     what = f"making one training batch, of {len(found)} tasks the slowest ({name})"
     yield compared(what, found[name], "of one training step of that task", 0.5)
-
-
-class Decoder(nn.Module):
-    """What one writes around `torch.nn.TransformerEncoderLayer` for a causal model."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        width, length = CONFIG.d_model, CONFIG.max_len
-        self.tokens = nn.Embedding(CONFIG.vocab_size, width)
-        self.positions = nn.Embedding(length, width)
-        sizes = (width, CONFIG.n_heads, CONFIG.d_ff)
-        layer = nn.TransformerEncoderLayer(*sizes, 0.0, batch_first=True, norm_first=True)
-        norm = nn.LayerNorm(width)
-        self.body = nn.TransformerEncoder(layer, CONFIG.n_layers, norm, enable_nested_tensor=False)
-        self.head = nn.Linear(width, CONFIG.vocab_size)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.tokens(ids) + self.positions.weight
-        mask = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
-        return self.head(self.body(x, mask, is_causal=True))
-
-
-def text(step: int) -> Batch:
-    ids = torch.randint(1, 64, (BATCH, 65), generator=torch.Generator().manual_seed(step))
-    return Batch((ids[:, :-1],), ids[:, 1:])
-
-
-def decoder() -> Iterator[Row]:
-    """Updates of our loop beside those of a bare one around the library's layers."""
-    ours, theirs = train(Transformer(CONFIG), text, HOW), Decoder()
-    optimizer, at = build_optimizer(theirs, HOW), iter(range(10_000_000))
-
-    def step() -> None:
-        batch = text(next(at))
-        optimizer.zero_grad(set_to_none=True)
-        loss = cross_entropy(theirs(*batch.inputs).flatten(0, 1), batch.labels.flatten())
-        loss.backward()
-        nn.utils.clip_grad_norm_(theirs.parameters(), HOW.clip)
-        optimizer.step()
-        loss.item()
-
-    def five() -> None:
-        for _ in range(5):
-            step()
-
-    found = timed(lambda: list(islice(ours, 5)), five, 5)
-    quicker = 1 / found.times
-    what = f"training a decoder, 4 layers, 4 heads, d 128, {BATCH} × 64 tokens"
-    mine = f"{5 / found.ours:.1f} steps a second of the processor's time"
-    beside = f"{5 / found.reference:.1f} of torch.nn with fused attention"
-    yield Row(what, mine, beside, quicker, "≥ 1 ×", quicker >= 1)
-
-
-WORTH_TWO = 512
-"""Texts in a batch for two processes: what they tell each other is as much for any."""
-
-
-def two_processes() -> Iterator[Row]:
-    """Texts a second, by the clock: each process has a core of its own, if the machine has two."""
-
-    def by(start: list[str]) -> Callable[[], list[float]]:
-        def measured() -> list[float]:
-            with tempfile.TemporaryDirectory() as folder:
-                how = TASKS["reverse"].training.replace(steps=24, batch_size=WORTH_TWO)
-                base = TASKS["reverse"].model.replace(d_model=128, d_ff=512, n_heads=4)
-                run = create_in(Path(folder) / "run", RunSpec("reverse", base, how))
-                command = [sys.executable, *start, "-m", "explorer", "resume", str(run.folder)]
-                subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-                rows = {row.step: row.seconds for row in run.metrics().rows if row.loss}
-                return [((rows[24] or 0.0) - (rows[4] or 0.0)) / 20]
-
-        return measured
-
-    started = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    (found,) = by_turns(by(started), by([]), 1)
-    quicker = 1 / found.times
-    what = f"texts a second of two processes under torchrun, batches of {WORTH_TWO}"
-    mine, beside = (f"{WORTH_TWO / each:.0f}" for each in (found.ours, found.reference))
-    yield Row(what, mine, f"{beside} of one", quicker, "≥ 1.6 ×", quicker >= 1.6)

@@ -1,4 +1,4 @@
-"""The picture of the whole pass: its first paint, its message, its shares, its motion, its room.
+"""The picture of the whole pass: its first paint, message, shares, motion and memory; programs.
 
 Speed is measured on SmolLM2-135M-Instruct, a pretrained model: 30 layers of 9 heads. Where
 only the arithmetic counts, a model of random weights and the same sizes does.
@@ -14,15 +14,18 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
+from explorer.analysis.head_programs import measure_programs, read_lines
 from explorer.analysis.information_flow import information_flow, route
 from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.pretrained_models import FIRST
 from explorer.components import pass_map as drawing
 from explorer.components.pass_map import PassMap
 from explorer.inference.forward_pass import run_batch_uncached
+from explorer.inference.results_cache import forget
+from explorer.tasks.bundled_text import PLAYS
 from explorer.views.overview.map_choices import LEAST, LEAST_USUAL
 from explorer.views.overview.pass_picture import picture_of
-from models import Transformer
+from models import Transformer, trace
 from tests.benchmarks import drawings, driver, peers
 from tests.benchmarks.measuring import (
     Row,
@@ -240,6 +243,22 @@ def over_tokens(view: Locator, page: Page) -> Iterator[float]:
         if now != said:
             yield sum(page.evaluate("window.spent"))
         said = now
+
+
+def programs() -> Iterator[Row]:
+    """The programs of all heads of SmolLM2, its passes included, beside these passes alone."""
+    model, texts = opened(), [" ".join(PLAYS.text[at:][:360].split()) for at in range(0, 6000, 500)]
+    lines = read_lines(model, texts)
+
+    def described() -> None:
+        forget(model)
+        assert len(measure_programs(model, lines)) == 270
+
+    def passes() -> None:
+        trace(model.model, lines.ids.clamp(min=0), keep=lines.keep, sites=(), read_at=slice(0, 1))
+
+    what = f"programs of 270 heads, SmolLM2, {len(lines.tokens)} lines of up to 64 tokens"
+    yield compared(what, timed(described, passes, 3), "of the passes alone", 3)
 
 
 def memory() -> Iterator[Row]:
