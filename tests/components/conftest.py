@@ -1,6 +1,5 @@
 """The views in a real browser: one server and one page, which goes from demo to demo."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -36,6 +35,18 @@ GO = """address => {
   window.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
 }"""
 """As the browser's own back button goes: the app stays loaded, which a page takes a second for."""
+TOLD = """words => [...document.querySelectorAll("[data-testid=stText]")]
+  .some(each => each.textContent.startsWith(words))"""
+PAINTED = """() => {
+  const found = [document], views = [];
+  for (const root of found) {
+    if (root.querySelector("[data-testid=stException]")) return true;
+    views.push(...root.querySelectorAll(".view"));
+    for (const {shadowRoot} of root.querySelectorAll("*")) if (shadowRoot) found.push(shadowRoot);
+  }
+  return views.length && views.every(view => "painted" in view.dataset);
+}"""
+"""All views are drawn, or there is an error; asked in every frame, where `expect` waits longer."""
 
 OpenDemo = Callable[..., Visitor]
 Text = tuple[str, float, float, float]
@@ -73,7 +84,7 @@ def painted(visitor: Visitor) -> None:
 
 def told(visitor: Visitor, what: str) -> None:
     """Wait until the page was told this last."""
-    expect(visitor.page.get_by_text(re.compile(rf"^told {re.escape(what)}"))).to_be_visible()
+    visitor.page.wait_for_function(TOLD, arg=f"told {what}")
 
 
 def texts_on(visitor: Visitor, key: str) -> list[Text]:
@@ -96,10 +107,10 @@ def to_no_demo(visitor: Visitor) -> None:
     page = visitor.page
     if urlsplit(page.url).path != "/":
         go(visitor, "/")
+    told(visitor, "None, run 0")
+    assert page.evaluate(RESTS, 30)
     expect(page.locator(".view")).to_have_count(0)
     page.evaluate("globalThis.explorerChoices?.clear()")
-    expect(page.get_by_text("told None, run 0")).to_be_visible()
-    assert page.evaluate(RESTS, 30)
 
 
 def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page:
@@ -107,10 +118,9 @@ def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page
     page = visitor.page
     to_no_demo(visitor)
     go(visitor, f"/demo_{name}?show={show}{more}")
-    failed = page.get_by_test_id("stException")
-    expect(page.get_by_text(re.compile(r"^told .*, run \d+$")).or_(failed).first).to_be_visible()
-    expect(failed).to_have_count(0)
-    page.locator(".view").first.wait_for(state="attached")
+    page.wait_for_function(PAINTED)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    told(visitor, "")
     expect(page.locator(".view:not([data-painted])")).to_have_count(0)
     visitor.settled()
     return page
@@ -123,7 +133,6 @@ def open_demo(_tab: Visitor) -> Iterator[OpenDemo]:
 
     def arrive(name: str, show: str = "", more: str = "") -> Visitor:
         open_in(_tab, name, show, more)
-        _tab.settled()
         return _tab
 
     yield arrive

@@ -1,6 +1,7 @@
 """Passes for the picture of the whole pass: of small shaken models of every kind, and made up."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ KINDS: dict[str, dict[str, Any]] = {
 """What each differs in from a decoder of two layers."""
 
 
+@cache
 def pass_of(kind: str) -> ForwardPass:
     """What a shaken model of this kind makes of six tokens."""
     config = config_of(**KINDS[kind])
@@ -48,6 +50,7 @@ def pass_of(kind: str) -> ForwardPass:
     return ForwardPass("", config, source, target, target, seen, Answer("next", ""))
 
 
+@cache
 def of_kind(kind: str) -> PassMap:
     """The picture of the same."""
     forward = pass_of(kind)

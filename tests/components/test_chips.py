@@ -10,7 +10,7 @@ from tests.components.conftest import OpenDemo
 from tests.components.samples import SENTENCE, characters, words
 
 
-def test_a_chip_says_what_it_is_lights_its_span_and_is_picked(open_demo: OpenDemo) -> None:
+def test_a_chip_says_what_it_is_is_picked_and_stands_in_its_place(open_demo: OpenDemo) -> None:
     visitor = open_demo("chips")
     page, view = visitor.page, visitor.widget("chips").locator(".chips")
     chip, sentence = view.locator(".chip"), view.locator(".sentence")
@@ -43,9 +43,6 @@ def test_a_chip_says_what_it_is_lights_its_span_and_is_picked(open_demo: OpenDem
     chip.nth(0).hover()
     expect(shaded.locator(".sentence")).to_have_text("a is token 0 of 3")
 
-
-def test_where_chips_of_a_long_text_a_pair_and_one_character_stand(open_demo: OpenDemo) -> None:
-    visitor = open_demo("chips")
     later = visitor.widget("later")  # scrolls to what is marked, and the page does not
     expect(later.locator(".chip.later")).to_have_count(99)
     expect(later.locator(".chip")).to_have_count(400)
@@ -76,7 +73,7 @@ def test_where_chips_of_a_long_text_a_pair_and_one_character_stand(open_demo: Op
     outer, inner = box_of(frame), box_of(frame.locator(".chip").last)
     assert outer["x"] + outer["width"] >= inner["x"] + inner["width"]
 
-    long = visitor.widget("long")  # twenty thousand tokens do not stop the page
+    long = open_demo("chips", "long").widget("long")  # twenty thousand tokens do not stop the page
     expect(long.locator(".rest")).to_contain_text(f"The first {MOST_CHIPS} are shown")
     assert long.locator(".chip").count() == MOST_CHIPS
 

@@ -36,18 +36,6 @@ def test_an_edge_is_drawn_at_the_few_positions_that_have_most_of_it() -> None:
     assert circuit_map.drawn_places(torch.tensor([float("nan"), 1.0])) == [1]
 
 
-def test_what_a_browser_sends_is_checked() -> None:
-    shown, most = invented(), len(EDGES)
-    chosen, read = circuit_map.CircuitChoice, circuit_map.selection_in
-    assert circuit_map.counts(shown) == [5, most]
-    assert read([5, -1, -1, -1], shown) == chosen(5)
-    assert read([most, 1, 2, -1], shown) == chosen(most, (1, 2))
-    assert read([most, 1, 3, 2], shown) == chosen(most, None, 2)  # no head 1.3
-    assert circuit_map.selection_in([most, -1, -1, most], shown) == circuit_map.CircuitChoice(most)
-    for strange in (None, 5, [], [4, 1, 2, 0], [5, 1, 2], [5, 1, 2, 0.0], [True, 1, 2, 0], "5"):
-        assert circuit_map.selection_in(strange, shown) is None
-
-
 def test_its_table_has_a_row_for_every_edge_and_its_picture_the_strongest() -> None:
     table = circuit_map.figure(invented(), "demo", 3)
     rows, drawn = [*table.rows], str(table.spec)
@@ -57,14 +45,8 @@ def test_its_table_has_a_row_for_every_edge_and_its_picture_the_strongest() -> N
     assert [f"'{word}'" in drawn for word in ("John", "q→5.0", "MLP 5")] == [True, True, False]
 
 
-def opened(open_demo: OpenDemo) -> Drawn:
-    drawn = Drawn(open_demo("circuit_map"))
-    painted(drawn.visitor)
-    return drawn
-
-
-def test_parts_and_edges_stand_in_their_places_and_say_their_scores(open_demo: OpenDemo) -> None:
-    drawn = opened(open_demo)
+def test_what_is_drawn_says_its_scores_and_what_is_chosen_is_told(open_demo: OpenDemo) -> None:
+    drawn, most = Drawn(open_demo("circuit_map")), len(EDGES)
     items, keys = drawn.items(), drawn.visitor.page.keyboard
     assert {"1.2@5", "port 1.2@4", "5.0@5", "0.1@4", "MLP 0@4", "MLP 5@5"} <= set(items)
     from_below = ("0.1@4", "MLP 0@4", "1.2@5", "5.0@5", "MLP 5@5", "logits@5")
@@ -110,9 +92,6 @@ def test_parts_and_edges_stand_in_their_places_and_say_their_scores(open_demo: O
     x = {(each["title"], each["at"]): each["x"] for each in places}
     assert x["1.2", 0] < x["logits", 0] < x["1.2", 5]
 
-
-def test_what_is_chosen_is_told_and_the_page_chooses_for_the_card(open_demo: OpenDemo) -> None:
-    drawn, most = opened(open_demo), len(EDGES)
     drawn.click("1.2@5")
     told(drawn.visitor, f"({circuit_map.CircuitChoice(most, (1, 2))!r},)")
     drawn.visitor.away()

@@ -10,7 +10,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from tests.browser.axe import RULES, findings
 from tests.browser.map_places import UNSEEN, Drawn
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import BEGIN, Visitor
 from tests.components.conftest import OpenDemo, painted, texts_on
 from tests.components.samples import NEARLY, STRANGE, attention
 from tests.served import wait_until
@@ -99,7 +99,9 @@ ALSO_SAID = {"chips": ".chip", "film": "dd", "player": ".where", "ranked": "butt
 """What has the first token without being pointed at."""
 
 
-def test_a_token_is_text_in_its_own_direction_and_no_markup(open_demo: OpenDemo) -> None:
+def test_a_token_is_text_in_its_direction_and_the_tab_key_reaches_all(
+    open_demo: OpenDemo,
+) -> None:
     visitor = open_demo("everything")
     page, faults = visitor.page, []
     for key, say in SAID.items():
@@ -123,11 +125,9 @@ def test_a_token_is_text_in_its_own_direction_and_no_markup(open_demo: OpenDemo)
     assert page.title() == "demo_everything"
     expect(page.locator(".view script, .view b, img[src=x]")).to_have_count(0)
 
-
-def test_every_view_is_reached_with_the_tab_key(open_demo: OpenDemo) -> None:
-    """A script may focus what that key passes over."""
-    page, left = open_demo("everything").page, set(TAKES_KEYS)
-    for _ in range(MOST_STOPS):
+    page.evaluate(BEGIN)
+    left = set(TAKES_KEYS)
+    for _ in range(MOST_STOPS):  # every view is reached with the Tab key
         page.keyboard.press("Tab")
         reached = page.evaluate(TAKES_FOCUS, list(TAKES_KEYS.values()))
         left -= {key for key, selector in TAKES_KEYS.items() if selector in reached}
@@ -136,8 +136,9 @@ def test_every_view_is_reached_with_the_tab_key(open_demo: OpenDemo) -> None:
     assert left == set()
 
 
-def test_every_picture_has_a_name_and_words_and_a_look_for_the_dark(open_demo: OpenDemo) -> None:
+def test_every_picture_has_words_and_a_look_for_the_dark_and_a_phone(open_demo: OpenDemo) -> None:
     visitor = open_demo("everything")
+    views = visitor.page.locator(".view")
     canvases = {key: visitor.widget(key).locator("canvas").first for key in PAINTED}
     said = {key: canvas.evaluate(SAYS) for key, canvas in canvases.items()}
     assert [name for name, (label, text) in said.items() if len(label + text) < LEAST_SAID] == []
@@ -151,23 +152,14 @@ def test_every_picture_has_a_name_and_words_and_a_look_for_the_dark(open_demo: O
         visitor.themed(theme)
         found = [each for each in findings(visitor.page) if each.partition(" ")[0] not in RULES]
         faults += [f"{theme}: {each}" for each in found]
-        if theme == "dark":
-            for key, before in light.items():
-                visitor.changed(key, before)
     assert faults == []
-    visitor.themed("light")
     for key, before in light.items():
-        visitor.shows(key, before)
-
-
-def test_every_view_fits_a_narrow_window_and_comes_back(open_demo: OpenDemo) -> None:
-    visitor = open_demo("everything")
-    wide = {key: visitor.picture(key) for key in PAINTED}
-    views = visitor.page.locator(".view")
-    for width in (390, 1280):
+        visitor.changed(key, before)
+    for theme, width in (("dark", 390), ("light", 1280)):
+        visitor.themed(theme)
         visitor.sized(width)
         wait_until(lambda: views.evaluate_all(WIDEST) <= 0, "views within the window", 30)
-    for key, before in wide.items():
+    for key, before in light.items():
         visitor.shows(key, before)
 
 

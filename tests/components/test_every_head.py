@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch
 from playwright.sync_api import Browser, Page, expect
 
-from explorer.analysis import thumbnails
 from explorer.components import wire
 from explorer.components.matrix import encode
 from explorer.text.number_format import three
@@ -158,9 +156,3 @@ def test_the_keys_draw_every_head_and_tell_the_last(slow: tuple[Visitor, SlowLin
     is_shown(page, 0, 0)
     line.release()
     is_shown(page, 0, 1)
-
-
-def test_weights_that_a_weight_cannot_be_are_not_sent() -> None:
-    """Their codes would depend on the head; and what is many would be heavy."""
-    assert thumbnails.MOST_EXACT * 2 == 1 << 20
-    assert torch.finfo(torch.float32).eps < thumbnails.LARGEST_WEIGHT - 1

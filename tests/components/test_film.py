@@ -6,6 +6,15 @@ from tests.browser.visiting import Visitor, box_of
 from tests.components.conftest import OpenDemo, told
 from tests.components.samples import FILM_STEPS
 
+SEEN = """() => {
+  globalThis.seen = [];
+  document.addEventListener("explorer-frame", () => {
+    const inside = root => [...root.querySelectorAll("*")].map(at => at.shadowRoot).filter(Boolean);
+    const find = root => root.querySelector(".film .where") ?? inside(root).map(find).find(Boolean);
+    setTimeout(() => seen.push(find(document).textContent));
+  });
+}"""
+
 
 def shows(visitor: Visitor, at: int) -> None:
     """The moment is on screen: the slider, what is said of it, and the map."""
@@ -22,13 +31,15 @@ def in_address(page: Page, step: int | None) -> None:
     page.wait_for_function(named, arg=None if step is None else str(step))
 
 
-def test_keys_buttons_and_the_slider_show_each_moment_and_ask_nobody(open_demo: OpenDemo) -> None:
-    visitor = open_demo("film", "keys")
-    page, sent = visitor.page, list[object]()
-    visitor.socket.on("framesent", lambda message: sent.append(message))
+def test_every_way_to_a_moment_shows_it_and_asks_nobody(open_demo: OpenDemo) -> None:
+    visitor = open_demo("film", "kept", "&film_step=2")
+    page, slider = visitor.page, visitor.page.get_by_role("slider", name="Training step")
+    sent, note = list[object](), lambda message: sent.append(message)
+    visitor.socket.on("framesent", note)
     expect(page.locator(".film i")).to_have_count(0)  # what is said is no markup
+    shows(visitor, 2)
+    slider.press("End")
     shows(visitor, 4)
-    slider = page.get_by_role("slider", name="Training step")
     for at in (3, 2, 1, 0, 0):
         slider.press("ArrowLeft")
         shows(visitor, at)
@@ -36,8 +47,6 @@ def test_keys_buttons_and_the_slider_show_each_moment_and_ask_nobody(open_demo: 
     shows(visitor, 1)
     page.keyboard.press("ArrowRight")
     shows(visitor, 2)
-    slider.press("End")
-    shows(visitor, 4)
     slider.press("Home")
     shows(visitor, 0)
     in_address(page, 0)
@@ -52,23 +61,9 @@ def test_keys_buttons_and_the_slider_show_each_moment_and_ask_nobody(open_demo: 
     page.mouse.move(box["x"] + 46, box["y"] + 60)
     shows(visitor, 3)
     assert not sent
+    visitor.socket.remove_listener("framesent", note)
 
-
-SEEN = """() => {
-  globalThis.seen = [];
-  document.addEventListener("explorer-frame", () => {
-    const inside = root => [...root.querySelectorAll("*")].map(at => at.shadowRoot).filter(Boolean);
-    const find = root => root.querySelector(".film .where") ?? inside(root).map(find).find(Boolean);
-    setTimeout(() => seen.push(find(document).textContent));
-  });
-}"""
-
-
-def test_the_step_is_in_the_address_compared_and_played_to_the_last(open_demo: OpenDemo) -> None:
-    visitor = open_demo("film", "kept", "&film_step=2")
-    page, slider = visitor.page, visitor.page.get_by_role("slider", name="Training step")
-    shows(visitor, 2)
-    slider.press("Home")
+    slider.press("Home")  # the step is in the address, is compared, and is played to the last
     in_address(page, 0)
     page.get_by_label("Words").fill("drawn anew")
     page.get_by_label("Words").press("Enter")

@@ -40,7 +40,9 @@ def names_the_strongest(half: Locator, lead: str, values: torch.Tensor) -> None:
     expect(half).to_contain_text(f"{float(values.max()):.3f}")
 
 
-def test_both_directions_of_a_token_are_named_and_shaded(open_demo: OpenDemo) -> None:
+def test_both_directions_of_a_token_are_named_and_it_is_held(
+    open_demo: OpenDemo,
+) -> None:
     visitor = open_demo("inspect")
     view, weights = visitor.widget("inspect"), attention(12)
     chip(view, 4).hover()
@@ -81,10 +83,7 @@ def test_both_directions_of_a_token_are_named_and_shaded(open_demo: OpenDemo) ->
     labels = [f"😀 {place}/4 <0x{byte}>" for place, byte in enumerate(bytes_of, 1)]
     expect(group.locator(".label")).to_have_text(labels)
 
-
-def test_a_token_is_held_told_walked_from_and_let_go(open_demo: OpenDemo) -> None:
-    visitor = open_demo("inspect")
-    page, view = visitor.page, visitor.widget("held")
+    page, view = visitor.page, visitor.widget("held")  # a token is held, told, and let go
     sentence = view.locator(".sentence")
     expect(sentence).to_contain_text("cat is token 4 of 12")
     chip(view, 7).hover()

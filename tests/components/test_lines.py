@@ -25,7 +25,9 @@ def point(view: Locator, row: int) -> Locator:
     return view.locator(".sentence")
 
 
-def test_a_query_says_what_it_attends_to_most_in_the_drawn_heads(open_demo: OpenDemo) -> None:
+def test_a_query_says_what_it_attends_to_and_what_is_chosen_is_told(
+    open_demo: OpenDemo,
+) -> None:
     visitor = open_demo("lines")
     view, weights = visitor.widget("lines"), heads(4, 12, 12)[:, 5]
     sentence, best = point(view, 5), int(weights.argmax())
@@ -51,15 +53,6 @@ def test_a_query_says_what_it_attends_to_most_in_the_drawn_heads(open_demo: Open
     visitor.page.keyboard.press("Escape")
     expect(sentence).to_have_class("sentence idle")
 
-    long = open_demo("lines", "long").widget("lines")  # 512 tokens scroll inside the view
-    expect(point(long, 0)).to_contain_text("<s>0 attends most to")
-    long.locator(".stage").evaluate("stage => { stage.scrollTop = 24 * 400; }")
-    painted(visitor)
-    expect(point(long, 0)).to_contain_text("cat400 attends most to")
-
-
-def test_the_heads_drawn_and_the_held_token_are_told_and_come_back(open_demo: OpenDemo) -> None:
-    visitor = open_demo("lines")
     cross, view = visitor.widget("cross"), visitor.widget("held")
     assert drawn(cross) == [1], "the chosen head is drawn alone"
     visitor.page.get_by_role("slider").press("ArrowRight")
@@ -75,6 +68,12 @@ def test_the_heads_drawn_and_the_held_token_are_told_and_come_back(open_demo: Op
     told(visitor, "((1, 2, 3), None)")
     assert drawn(view) == [1, 2, 3]
     expect(sentence).to_have_class("sentence idle")
+
+    long = open_demo("lines", "long").widget("lines")  # 512 tokens scroll inside the view
+    expect(point(long, 0)).to_contain_text("<s>0 attends most to")
+    long.locator(".stage").evaluate("stage => { stage.scrollTop = 24 * 400; }")
+    painted(visitor)
+    expect(point(long, 0)).to_contain_text("cat400 attends most to")
 
 
 def sent(weights: torch.Tensor) -> bytes:

@@ -1,9 +1,5 @@
-"""The pass in small in a real browser: its parts, its layers, and what a browser may send."""
+"""The pass in small in a real browser: its parts and its layers."""
 
-from typing import Any
-
-import pytest
-import streamlit as st
 import torch
 from playwright.sync_api import expect
 
@@ -50,27 +46,6 @@ def test_the_part_of_the_page_is_lit_and_each_part_and_layer_is_a_way(open_demo:
     assert len(set(pictures)) == len(KEYS), "two kinds of model look the same"
     for key in KEYS:
         expect(visitor.widget(key).locator("canvas")).to_have_attribute("aria-label", "demo")
-
-
-def test_what_a_browser_may_send_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    hear, gone = dict[str, Any](), list[object]()
-    monkeypatch.setattr(drawing, "_VIEW", lambda **how: hear.update(how))
-    flow = made_up(2, 3)
-    words: dict[str, Any] = {"key": "m", "title": "", "parts": [("tokens", "Tokens")]}
-    where: dict[str, Any] = {"lit": ["tokens"], "layer": ("encoder", 1), "height": 1}
-    traced = route(flow, flow.starts[-1])
-    drawing.miniature(flow, traced, **words, **where, on_go=lambda *way: gone.append(way))
-    assert hear["choice"] == ["encoder", 1, 1]
-    hostile = [None, 3, "tokens", [], ["tokens"], ["x", 0], ["layer", 2], ["layer", -1]]
-    hostile += [["layer", "0"], ["layer", True], [["tokens"], 0], [{}, 0], ["layer", 1e9]]
-    for value in hostile:
-        monkeypatch.setattr(st, "session_state", {"m": {"go": value}})
-        hear["on_go_change"]()
-    assert gone == []
-    for value in (["tokens", -1], ["layer", 1]):
-        monkeypatch.setattr(st, "session_state", {"m": {"go": value}})
-        hear["on_go_change"]()
-    assert gone == [("tokens", None), ("layer", 1)]
 
 
 def test_what_is_sent_are_the_streams_the_blocks_and_the_strong_edges() -> None:

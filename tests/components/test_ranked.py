@@ -1,14 +1,11 @@
-"""Ranked heads in a real browser, and what becomes of what a browser sends."""
-
-from typing import Any
+"""Ranked heads in a real browser."""
 
 import numpy as np
-import pytest
 import torch
 from playwright.sync_api import expect
 
-from explorer.components import events, picker, wire
-from explorer.components.picker import RankedHead, encode_ranked, ranked
+from explorer.components import wire
+from explorer.components.picker import RankedHead, encode_ranked
 from tests.components.conftest import OpenDemo, told
 
 ITEMS = [RankedHead(1, 3, "1 of 2", "0.5", torch.tensor([[0.5, 1e-6, 0.0]])) for _ in range(2)]
@@ -41,14 +38,3 @@ def test_a_small_weight_is_not_drawn_as_zero() -> None:
     _, planes = wire.unpack(encode_ranked([nothing], 1, name="r"))
     assert list(planes["cells"]) == [0]
     assert wire.unpack(encode_ranked([], 1, name="r"))[0]["items"] == []
-
-
-def test_nonsense_from_a_browser_is_no_pick(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: dict[str, Any] = {}
-    picked: list[tuple[int, int]] = []
-    monkeypatch.setattr(picker, "_VIEW", lambda **how: drawn.update(how))
-    ranked(ITEMS, key="r", title="", selected=(1, 3), on_pick=lambda *at: picked.append(at))
-    for sent in [None, "no", [1], [1, 3, 3], [0, 0], [1.0, 3], [True, 3], {"a": 1}, [1, 3]]:
-        monkeypatch.setattr(events, "chosen", lambda key, sent=sent: sent)
-        drawn["on_chosen_change"]()
-    assert picked == [(1, 3)]

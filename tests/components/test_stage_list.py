@@ -58,10 +58,15 @@ def test_only_the_section_of_the_chosen_stage_is_open_and_keys_move(open_demo: O
 def test_after_a_click_on_a_cell_keys_step_after_tab_arrows_move_it(open_demo: OpenDemo) -> None:
     visitor = open_demo("stage_list", "beside")
     page, canvas = visitor.page, visitor.page.locator(".matrix canvas")
+    forward = page.get_by_role("button", name="Next", exact=True)
+    forward.evaluate(LEFT)  # nothing is told, or the server would return to the page that was left
+    expect(here(page)).to_have_text("Sum")
+    forward.click()
+    told(visitor, "(2,), run 2")
     pinned = page.locator(".matrix .place")
     visitor.click("matrix", 2, 1)
     visitor.away()
-    for press, title in (("ArrowRight", "Sum"), (" ", "Queries"), ("ArrowDown", "Add")):
+    for press, title in (("ArrowRight", "Add"), (" ", "Hidden"), ("ArrowDown", "Queries")):
         page.keyboard.press(press)
         expect(here(page)).to_have_text(title)
         expect(pinned).to_have_text("query 2, key 1")
@@ -76,11 +81,11 @@ def test_after_a_click_on_a_cell_keys_step_after_tab_arrows_move_it(open_demo: O
     expect(canvas).to_be_focused()
     page.keyboard.press("ArrowRight")
     expect(pinned).to_have_text("query 3, key 2")
-    expect(here(page)).to_have_text("Add")
+    expect(here(page)).to_have_text("Queries")
     page.keyboard.press(" ")
-    expect(here(page)).to_have_text("Hidden")
+    expect(here(page)).to_have_text("Add")
     expect(canvas).to_be_focused()
-    told(visitor, "(4,)")
+    told(visitor, "(6,)")
 
     page = open_demo("stage_list", "long").page  # it fades where it goes on
     stage = page.locator(".stage_list .stage")
@@ -96,10 +101,3 @@ def test_after_a_click_on_a_cell_keys_step_after_tab_arrows_move_it(open_demo: O
     stage.evaluate("stage => { stage.scrollTop = stage.scrollHeight; }")
     expect(stage).to_have_css("--more-bottom", "0")
     assert stage.evaluate(goes_on) == ["1", "0"]
-
-    visitor = open_demo("stage_list")
-    forward = visitor.page.get_by_role("button", name="Next", exact=True)
-    forward.evaluate(LEFT)  # nothing is told, or the server would return to the page that was left
-    expect(here(visitor.page)).to_have_text("Sum")
-    forward.click()
-    told(visitor, "(2,), run 2")
