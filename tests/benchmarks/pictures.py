@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from playwright.sync_api import TimeoutError as NotInTime
 
 from tests.benchmarks import drawings, peers
@@ -39,12 +39,19 @@ ROUNDS = 7
 PATIENCE = 30.0
 """Seconds for a peer, or three times what it would need to miss the goal where that is more."""
 WATCH = """() => {
+  const ask = window.requestAnimationFrame.bind(window);
+  window.spent = [];
   let begun = 0;
-  window.hovers = [];
   addEventListener("pointermove", () => { begun = performance.now(); }, {capture: true});
-  addEventListener("pointermove", () => { window.hovers.push(performance.now() - begun); });
+  addEventListener("pointermove", () => { window.spent.push(performance.now() - begun); });
+  window.requestAnimationFrame = paint => ask(now => {
+    const start = performance.now();
+    paint(now);
+    if (window.spent.length) window.spent[window.spent.length - 1] += performance.now() - start;
+  });
 }"""
-"""The first listener of the window is called before those of the view, the last after them."""
+"""By event, the script of its listeners and of the frames before the next: the first listener of
+the window is called before those of the view, the last after them."""
 
 PAINTED = """(([selector, count]) => {
   const all = document.getElementsByTagName("*"), seen = window.painted = {last: 0};
@@ -105,8 +112,10 @@ def long_overview() -> Iterator[Row]:
             open_until_rest(page, ours)
             heads = [(at % LAYERS, at // LAYERS) for at in range(1, LAYERS * HEADS, 4)]
             what = f"overview of {LAYERS * HEADS} heads at 512 tokens"
-            hovers = hover(f"{what}: script for a head pointed at", page, "grid", heads)
-            expect(page.locator(".grid .sentence")).to_contain_text("maximum weight")
+            view = page.locator(".view.grid")
+            said = f"{what}: script for a head pointed at"
+            hovers = hover(said, view, cells_of(view, heads))
+            expect(view.locator(".sentence")).to_contain_text("maximum weight")
     yield Row(f"{what}: navigation to last paint", milliseconds(seconds))
     yield hovers
 
@@ -148,24 +157,29 @@ def hovering() -> Iterator[Row]:
         page.locator(".matrix[data-painted]").wait_for(timeout=60_000)
         page.wait_for_selector(AT_REST, state="attached", timeout=60_000)
         cells = [(25 * at, 17 * at + 1) for at in range(1, 41)]
-        yield hover("one head at 1,024 tokens: script for a cell pointed at", page, "matrix", cells)
+        view, what = page.locator(".view.matrix"), "one head at 1,024 tokens: script for a cell"
+        yield hover(f"{what} pointed at", view, cells_of(view, cells))
 
 
-def hover(what: str, page: Page, kind: str, cells: Iterable[tuple[int, int]]) -> Row:
-    """Script per event for the pointer on each cell (row, column); each must be answered."""
-    view = page.locator(f".view.{kind}")
-    box = view.locator("canvas").bounding_box()
+def cells_of(view: Locator, cells: Iterable[tuple[int, int]]) -> Iterator[tuple[float, float]]:
+    """Where these cells (row, column) are on the canvas of the view."""
     left, top, wide, *high = map(float, str(view.get_attribute("data-cells")).split())
+    for row, column in cells:
+        yield left + (column + 0.4) * wide, top + (row + 0.4) * (high or [wide])[0]
+
+
+def hover(what: str, view: Locator, points: Iterable[tuple[float, float]]) -> Row:
+    """Script for the pointer on each point of a view's picture; each must be answered."""
+    page, box = view.page, view.locator("canvas").first.bounding_box()
     assert box is not None
-    sentence, said = view.locator(".sentence"), ""
+    sentence, said = view.locator(".sentence").first, ""
     page.mouse.move(box["x"] + 1, box["y"] + 1)
     page.evaluate(WATCH)
-    for row, column in cells:
-        x, y = left + (column + 0.4) * wide, top + (row + 0.4) * (high or [wide])[0]
+    for x, y in points:
         page.mouse.move(box["x"] + x, box["y"] + y)
         expect(sentence).not_to_have_text(said)
         said = str(sentence.text_content())
-    p95 = quantile(page.evaluate("window.hovers"), 0.95) / 1000
+    p95 = quantile(page.evaluate("window.spent"), 0.95) / 1000
     one_frame = f"{milliseconds(FRAME)} of one frame"
     return at_most(what, f"p95 {milliseconds(p95)}", one_frame, p95 / FRAME, 1)
 

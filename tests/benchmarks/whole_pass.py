@@ -12,7 +12,7 @@ from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from explorer.analysis.head_programs import measure_programs, read_lines
 from explorer.analysis.information_flow import information_flow, route
@@ -37,9 +37,9 @@ from tests.benchmarks.measuring import (
     timed,
     within,
 )
-from tests.benchmarks.pictures import FRAME, ROUNDS, last_paint, see
+from tests.benchmarks.pictures import ROUNDS, hover, last_paint, see
 from tests.benchmarks.published import LLAMA, a_pass, ids
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import Visitor, box_of
 from tests.served import Server
 
 LAYERS, TOKENS, KEY = 30, 32, "pass_map"
@@ -200,49 +200,20 @@ def frames() -> Iterator[Row]:
     yield Row(what, f"{ours}, {longest}", beside, rate / 60, goal, rate >= 50)
 
 
-WATCH = """() => {
-  const ask = window.requestAnimationFrame.bind(window);
-  window.spent = [];
-  let begun = 0;
-  addEventListener("pointermove", () => { begun = performance.now(); }, {capture: true});
-  addEventListener("pointermove", () => { window.spent.push(performance.now() - begun); });
-  window.requestAnimationFrame = paint => ask(now => {
-    const start = performance.now();
-    paint(now);
-    window.spent.push(performance.now() - start);
-  });
-}"""
-
-
 def hovering() -> Iterator[Row]:
     """The script of a pointer on another token, and that of the frame that lights its paths."""
     with smollm2_open() as (visitor, _):
-        page = visitor.open(driver.address(SENTENCE))
+        visitor.open(driver.address(SENTENCE))
         visitor.drawn(KEY)
         asked: list[object] = []
-        page.evaluate(WATCH)
         visitor.socket.on("framesent", lambda message: asked.append(message))
-        spent = list(over_tokens(visitor.widget(KEY), page))
+        view = visitor.widget(KEY)
+        box = box_of(view.locator(".stage"))
+        columns = [30 + (box["width"] - 60) * (at + 0.5) / TOKENS for at in range(TOKENS)]
+        what = f"a token of SmolLM2's map at {TOKENS} tokens pointed at: script to the light"
+        found = hover(what, view, ((x, box["height"] - 12) for x in columns))
     assert not asked, "a message was sent"
-    p95 = quantile(spent, 0.95) / 1000
-    what = f"a token of SmolLM2's map at {TOKENS} tokens pointed at: script to the light"
-    one_frame = f"{milliseconds(FRAME)} of one frame"
-    yield at_most(what, f"p95 {milliseconds(p95)}, no message", one_frame, p95 / FRAME, 1)
-
-
-def over_tokens(view: Locator, page: Page) -> Iterator[float]:
-    box = view.locator(".stage").bounding_box()
-    assert box is not None
-    said, sentence = "", view.locator(".sentence")
-    for at in range(TOKENS):
-        page.evaluate("window.spent = []")
-        x = box["x"] + 30 + (box["width"] - 60) * (at + 0.5) / TOKENS
-        page.mouse.move(x, box["y"] + box["height"] - 12)
-        page.evaluate("new Promise(done => setTimeout(done, 60))")
-        now = sentence.inner_text()
-        if now != said:
-            yield sum(page.evaluate("window.spent"))
-        said = now
+    yield found
 
 
 def programs() -> Iterator[Row]:
