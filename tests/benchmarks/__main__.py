@@ -25,7 +25,6 @@ import torch
 from docs import readme
 from tests.benchmarks import (
     clicks,
-    gguf_files,
     learning,
     pictures,
     published,
@@ -45,7 +44,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "record-everything": published.everything,
     "memory-looking": published.memory,
     "open-checkpoint": published.opening,
-    "open-gguf": gguf_files.opening,
+    "open-gguf": published.opening_gguf,
     "generate-cached": published.cached_generation,
     "generate-checkpoint": published.generation,
     "ablate-heads": published.every_head_ablated,

@@ -1,6 +1,7 @@
-"""A folder of GPT-2's small size in our core, beside the library that made it and TransformerLens.
+"""Published files in our core, beside the libraries that made them and TransformerLens.
 
-Its weights are random: what is measured is time and memory.
+A folder of GPT-2's small size, and a quantized Llama of SmolLM2's shape out of its GGUF file; their
+weights are random: what is measured is time and memory.
 """
 
 import ctypes
@@ -19,7 +20,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import gguf
 import torch
+from gguf import GGMLQuantizationType as Kind
 
 from explorer.analysis.ablation_and_patching import ablate_every_head
 from explorer.analysis.batched_passes import RecordedPass
@@ -34,8 +37,11 @@ from explorer.views.attention import query_key_view as onwards
 from explorer.views.attention import query_key_view as pairs
 from models import Transformer, TransformerConfig, load_checkpoint, trace
 from models.interventions import Scale
+from models.loading.gguf_header import read_gguf_header
+from models.loading.gguf_weights import gguf_weights
 from models.trace import CHEAP_SITES, Trace
 from tests.benchmarks.measuring import Row, at_most, by_turns, compared, milliseconds, timed
+from tests.parity.llama_cpp import write_gguf
 from tests.source import ROOT
 
 TITLE, VOCABULARY = "GPT-2 small", 50_257
@@ -59,6 +65,7 @@ LLAMA = TransformerConfig(
     tie_embeddings=True,
 )
 """SmolLM2-135M, to which random weights are given where only time and memory count."""
+QUANTIZED = "SmolLM2-135M's shape in Q4_1"
 ONE_THREAD = "import sys, torch; torch.set_num_threads(1); "
 OURS_OPENS = ONE_THREAD + "from models import load_checkpoint; load_checkpoint(sys.argv[1])"
 THEIRS_OPENS = ONE_THREAD + (
@@ -348,3 +355,47 @@ def direct_contributions() -> Iterator[Row]:
     mine = partial(contributions, a_pass(model, text), 127, 7)
     what = f"what all heads and blocks contribute to one logit, {TITLE}, 128 tokens"
     yield compared(what, timed(mine, partial(unwatched, model, text)), "of one pass", 0.5)
+
+
+def save_quantized(file: Path) -> None:
+    def vocabulary(writer: gguf.GGUFWriter) -> None:
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("smollm")
+        writer.add_token_list([f"t{i}" for i in range(LLAMA.vocab_size)])
+        writer.add_token_types([1] * LLAMA.vocab_size)
+        writer.add_token_merges(["t 1"])
+
+    write_gguf(reference_llama(), file, kind=Kind.Q4_1, more=vocabulary)
+
+
+def opening_gguf() -> Iterator[Row]:
+    """The numbers alone beside the library's way to them, then the whole model."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    with tempfile.TemporaryDirectory(prefix="gguf-") as folder:
+        file = Path(folder) / "model.gguf"
+        save_quantized(file)
+        numbers = timed(partial(all_numbers, file), partial(by_the_library, file), rounds=3)
+        yield compared(
+            f"all numbers of {QUANTIZED}", numbers, "of gguf's reader and dequantize", 0.5
+        )
+        model = transformers.LlamaForCausalLM
+        theirs = partial(model.from_pretrained, file.parent, gguf_file=file.name)
+        whole = timed(partial(load_checkpoint, file), theirs, rounds=3)
+        yield compared(f"opening {QUANTIZED}", whole, "of transformers gguf_file", 0.5)
+        peak, weights = peak_bytes(partial(load_checkpoint, file)), 4 * 134_515_008
+        what = f"memory to open {QUANTIZED}"
+        yield megabytes(what, peak, " at its peak", weights, "of weights", 1.6)
+
+
+def all_numbers(file: Path) -> None:
+    weights = gguf_weights(read_gguf_header(file))
+    with weights.open() as read:
+        for name in weights.names:
+            read(name)
+
+
+def by_the_library(file: Path) -> None:
+    for tensor in gguf.GGUFReader(file).tensors:
+        gguf.dequantize(tensor.data, tensor.tensor_type)

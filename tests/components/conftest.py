@@ -65,6 +65,7 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Server(runs, script=HERE / "demo.py") as server:
         yield server
         assert not server.tracebacks, server.tracebacks[0]
+        server.kill()  # nothing is left to be tidied
 
 
 @pytest.fixture(scope="session")
@@ -128,10 +129,15 @@ def open_in(visitor: Visitor, name: str, show: str = "", more: str = "") -> Page
 
 @pytest.fixture
 def open_demo(_tab: Visitor) -> Iterator[OpenDemo]:
-    """Opens one demo and waits until its views are painted; nothing may go wrong meanwhile."""
+    """Opens one demo and waits until its views are painted; nothing may go wrong meanwhile.
+
+    Who is there asks for less motion, unless `moves`.
+    """
     _tab.begin()
 
-    def arrive(name: str, show: str = "", more: str = "") -> Visitor:
+    def arrive(name: str, show: str = "", more: str = "", *, moves: bool = False) -> Visitor:
+        if moves:
+            _tab.page.emulate_media(reduced_motion="no-preference")
         open_in(_tab, name, show, more)
         return _tab
 

@@ -154,14 +154,16 @@ def demo_cells(show: str) -> None:
 
 
 def demo_chips(show: str) -> None:
+    if show == "long":
+        text = ("to be or not to be " * 6000)[:20_000]
+        chips(characters(text), key="long", text=text, height=400)
+        return
     picked = chips(words(SENTENCE), key="chips", text=SENTENCE, highlight=4, on_pick=lambda _: None)
     st.text(f"picked {picked}")
     chips(MANY[:400], key="later", highlight=300, later=301, height=94)
     chips(EMOJI, key="emoji")
     chips(["a", "b", "c"], key="shaded", values=[-1.0, 2.0, 0.5], unit="norm")
     chips(words("the cat"), key="two", below=words("the dog"), highlight=[2])
-    text = ("to be or not to be " * 6000)[:20_000]
-    chips(characters(text), key="long", text=text, height=400)
 
 
 def show_film(tokens: int, run: str, said: str = "") -> None:
@@ -196,13 +198,10 @@ def demo_grid(show: str) -> None:
     unknown = values.clone()
     unknown[1, 2] = torch.nan
     grid(values, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)
-    for key, shown in {"large": heads(12, 12, 128, 128), "unknown": unknown}.items():
+    deep = heads(30, 9, 14, 14) * causal(14)
+    others = {"large": heads(12, 12, 128, 128), "unknown": unknown, "deep": deep}
+    for key, shown in others.items():
         grid(shown, selected=(0, 0), key=key, title="demo", on_pick=choose)
-
-
-def demo_deep(show: str) -> None:
-    weights = heads(30, 9, 14, 14) * causal(14)
-    grid(weights, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)
 
 
 def every(show: str) -> tuple[Tensor, Tensor]:

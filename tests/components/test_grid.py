@@ -34,25 +34,22 @@ def test_a_head_names_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: Ope
     expect(visitor.point("unknown", 1, 2)).to_contain_text("head 2: its weights are not a number")
     expect(visitor.widget("unknown").locator(".notes")).to_contain_text("grey: not a number")
 
-
-def test_many_layers_fill_the_room_in_columns_that_the_keys_follow(open_demo: OpenDemo) -> None:
-    visitor = open_demo("deep")
-    page, rows = visitor.page, 0
+    rows, deep = 0, visitor.widget("deep")  # many layers stand in columns that the keys follow
     for width, height in [(1920, 1080), (700, 720), (1280, 720)]:
         visitor.sized(width, height)
         rows = fills_the_room(visitor)
-    visitor.pick("grid", layer=rows - 1, head=2)
+    visitor.pick("deep", layer=rows - 1, head=2)
     visitor.away()
-    page.locator(".grid canvas").focus()
+    deep.locator("canvas").focus()
     page.keyboard.press("ArrowDown")
-    expect(page.locator(".grid .sentence")).to_contain_text(f"layer {rows}, head 2")
+    expect(deep.locator(".sentence")).to_contain_text(f"layer {rows}, head 2")
     page.keyboard.press("Enter")
     told(visitor, f"({rows}, 2)")
 
 
 def fills_the_room(visitor: Visitor) -> int:
     """30 layers of 9 heads do, and each is found where it is; how many stand in a column."""
-    view = visitor.widget("grid").locator("[data-columns]")
+    view = visitor.widget("deep").locator("[data-columns]")
     rows, across = map(float, str(view.get_attribute("data-columns")).split())
     left, top, wide, high = map(float, str(view.get_attribute("data-cells")).split())
     box = box_of(view.locator("canvas"))
@@ -66,7 +63,7 @@ def fills_the_room(visitor: Visitor) -> int:
     room = (box["width"] - used) / wide < 9 or top + (rows + 1) * high > box["height"]
     assert room, "no further column, or no larger picture, would fit"
     for layer, head in [(0, 0), (29, 8), (int(rows) - 1, 4), (int(rows), 0)]:
-        expect(visitor.point("grid", layer, head)).to_contain_text(f"layer {layer}, head {head}:")
+        expect(visitor.point("deep", layer, head)).to_contain_text(f"layer {layer}, head {head}:")
     return int(rows)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor
 
 from explorer.analysis.information_flow import BlockShares, InformationFlow, Route, route
@@ -83,9 +83,9 @@ def counted(drawn: Drawn, true: Route, flow: InformationFlow, least: float) -> N
     assert drawn.notes() == said
 
 
-def walked(visitor: Visitor, shown: PassMap, walks: list[tuple[int, int]]) -> list[dict[str, Any]]:
+def walked(page: Page, shown: PassMap, walks: list[tuple[int, int]]) -> list[dict[str, Any]]:
     message = base64.b64encode(encode(shown, "pass_map", "demo", 0)).decode()
-    found: list[dict[str, Any]] = visitor.page.evaluate(WALKS, [message, walks, LEAST])
+    found: list[dict[str, Any]] = page.evaluate(WALKS, [message, walks, LEAST])
     return found
 
 
@@ -160,9 +160,9 @@ def forwards(flow: InformationFlow, stack: str, token: int) -> Route:
     return Route(streams, edges, mlps)
 
 
-def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(open_demo: OpenDemo) -> None:
+def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(browser: Browser) -> None:
     """Of a model of every kind."""
-    visitor = open_demo("flow", "one")
+    page = browser.new_page()
     for kind in KINDS:
         shown = of_kind(kind)
         flow = as_sent(shown.flow)
@@ -170,10 +170,11 @@ def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(open_demo: Open
         places = product(enumerate(flow.stacks), (0, 3))
         tokens = {(at, token): forwards(flow, name, token) for (at, name), token in places}
         true = answers | tokens
-        for (start, walk), seen in zip(true.items(), walked(visitor, shown, [*true]), strict=True):
+        for (start, walk), seen in zip(true.items(), walked(page, shown, [*true]), strict=True):
             assert_same(seen, flow, walk)
             drawn = drawn_from(walk, LEAST)
             assert (seen["drawn"], seen["every"]) == (drawn, every_share(flow)), (kind, start)
+    page.close()
 
 
 def test_both_walks_say_how_much_of_an_answer_is_a_token_s() -> None:
@@ -192,7 +193,7 @@ def options(view: Locator) -> list[tuple[str, str]]:
     return list(zip(names, view.locator(".option .value").all_inner_texts(), strict=True))
 
 
-def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> None:
+def test_answers_tokens_and_nodes_say_themselves_and_keys_walk(open_demo: OpenDemo) -> None:
     visitor = open_demo("flow", "words,late")
     drawn = see(visitor, "words")
     assert drawn.said() == "What led to a5: p = 0.450"
@@ -221,6 +222,35 @@ def test_an_answer_a_token_and_a_node_say_themselves(open_demo: OpenDemo) -> Non
     assert drawn.point(drawn.answer(1)) == "What led to a1: p = 0.490"
     assert drawn.point(drawn.answer(0)) == "What led to a0: p = no value"
     assert options(drawn.view) == [("a0", "no value")]
+
+    drawn, keys = see(visitor, "words"), visitor.page.keyboard
+    expect(drawn.view.locator(".play")).to_be_hidden()  # who asks for less motion only steps
+    expect(drawn.view.locator(".write")).to_be_hidden()
+    before = visitor.picture("words")
+    enter, most = "The tokens enter", " (0–1), strongest line: "
+    steps = (enter, f"Layer 0{most}", f"Layer 1{most}", "The answer: a5, p = 0.450")
+    for said in steps:
+        drawn.view.locator(".controls .on").click()
+        expect(drawn.sentence).to_contain_text(said)
+        expect(drawn.view.locator(".options")).to_be_visible(visible=said == steps[-1])
+    drawn.view.locator(".controls .back").click()
+    visitor.changed("words", before)
+    drawn.canvas.focus()
+    for press, said in (
+        ("Escape", "What led to a5"),
+        ("ArrowLeft", "What led to a4"),
+        ("ArrowUp", enter),
+        ("ArrowUp", "Layer 0 (0–1)"),
+        ("ArrowDown", enter),
+        ("ArrowDown", "What led to a4"),
+        ("ArrowDown", "The answer: a4"),
+        ("ArrowUp", "What led to a4"),
+        (" ", enter),
+        ("Escape", "What led to a4"),
+    ):
+        keys.press(press)
+        expect(drawn.sentence).to_contain_text(said)
+    chosen(drawn, 4, -1, -1, USUAL)
 
 
 def strongest(true: Route, part: str, layer: int, query: int) -> int:
@@ -343,42 +373,9 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
     expect(card).to_be_empty()
 
 
-def test_keys_walk_through_the_answers_and_the_layers(open_demo: OpenDemo) -> None:
-    visitor = open_demo("flow", "words")
-    drawn, keys = see(visitor, "words"), visitor.page.keyboard
-    expect(drawn.view.locator(".play")).to_be_hidden()  # who asks for less motion only steps
-    expect(drawn.view.locator(".write")).to_be_hidden()
-    before = visitor.picture("words")
-    enter, most = "The tokens enter", " (0–1), strongest line: "
-    steps = (enter, f"Layer 0{most}", f"Layer 1{most}", "The answer: a5, p = 0.450")
-    for said in steps:
-        drawn.view.locator(".controls .on").click()
-        expect(drawn.sentence).to_contain_text(said)
-        expect(drawn.view.locator(".options")).to_be_visible(visible=said == steps[-1])
-    drawn.view.locator(".controls .back").click()
-    visitor.changed("words", before)
-    drawn.canvas.focus()
-    for press, said in (
-        ("Escape", "What led to a5"),
-        ("ArrowLeft", "What led to a4"),
-        ("ArrowUp", enter),
-        ("ArrowUp", "Layer 0 (0–1)"),
-        ("ArrowDown", enter),
-        ("ArrowDown", "What led to a4"),
-        ("ArrowDown", "The answer: a4"),
-        ("ArrowUp", "What led to a4"),
-        (" ", enter),
-        ("Escape", "What led to a4"),
-    ):
-        keys.press(press)
-        expect(drawn.sentence).to_contain_text(said)
-    chosen(drawn, 4, -1, -1, USUAL)
-
-
 def test_it_plays_pauses_goes_on_and_the_text_is_gone_on_with(open_demo: OpenDemo) -> None:
-    visitor = open_demo("flow", "one")
-    visitor.page.emulate_media(reduced_motion="no-preference")
-    drawn = see(open_demo("flow", "words,decoder"), "words")
+    visitor = open_demo("flow", "words,decoder", moves=True)
+    drawn = see(visitor, "words")
     before, play = visitor.picture("words"), drawn.view.locator(".play")
     play.click()
     expect(play).to_have_text("Pause")

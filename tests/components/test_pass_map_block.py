@@ -74,25 +74,24 @@ def colours_of(part: BlockPart, cells: Tensor) -> np.ndarray:
 
 
 def test_every_cell_has_the_colour_of_its_value_each_part_its_shape(open_demo: OpenDemo) -> None:
-    for kind in ("beside", "grouped"):
-        page = open_demo("pass_map", kind).page
-        parts = {part.name: part for part in block_inside(passed(kind)[1], "decoder", 0).parts}
-        for label, tail in (
-            ("Scores", "self_attn.scores"),
-            ("Masked scores", "self_attn.masked"),
-            ("Attention weights", "self_attn.weights"),
-            ("Head outputs", "self_attn.head_out"),
-            ("Output projection", "self_attn.out"),
-            ("Down projection", "mlp.out"),
-        ):
-            part = parts[f"decoder.0.{tail}"]
-            cells = part.cells[HEAD if part.stage.per_head else 0]
-            canvas = box(page, label).locator("canvas")
-            shown = np.array(canvas.evaluate(PIXELS, [*LARGE, *cells.shape]), float)
-            expected = colours_of(part, cells)
-            known = ~np.isnan(expected)
-            assert known.any()
-            assert np.abs(shown - expected)[known].max() <= SHADE, label
+    page = open_demo("pass_map", "grouped").page
+    parts = {part.name: part for part in block_inside(passed("grouped")[1], "decoder", 0).parts}
+    for label, tail in (
+        ("Scores", "self_attn.scores"),
+        ("Masked scores", "self_attn.masked"),
+        ("Attention weights", "self_attn.weights"),
+        ("Head outputs", "self_attn.head_out"),
+        ("Output projection", "self_attn.out"),
+        ("Down projection", "mlp.out"),
+    ):
+        part = parts[f"decoder.0.{tail}"]
+        cells = part.cells[HEAD if part.stage.per_head else 0]
+        canvas = box(page, label).locator("canvas")
+        shown = np.array(canvas.evaluate(PIXELS, [*LARGE, *cells.shape]), float)
+        expected = colours_of(part, cells)
+        known = ~np.isnan(expected)
+        assert known.any()
+        assert np.abs(shown - expected)[known].max() <= SHADE, label
     boxes = inside(page).locator(".box")
     expect(boxes).to_have_count(20)
     assert boxes.evaluate_all("all => all.map(each => each.ariaLabel)")[:6] == [

@@ -2,15 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.visiting import Visitor
 from tests.components.conftest import OpenDemo, told
-
-
-def moves(visitor: Visitor) -> Page:
-    """Who is there asks for no less motion."""
-    visitor.page.emulate_media(reduced_motion="no-preference")
-    visitor.page.get_by_label("Speed").select_option("4")
-    return visitor.page
 
 
 def plays(page: Page, is_on: bool = True) -> None:
@@ -46,7 +38,8 @@ def test_buttons_keys_and_the_slider_step(open_demo: OpenDemo) -> None:
 
 
 def test_playing_draws_every_step_and_ends_at_the_last_or_an_action(open_demo: OpenDemo) -> None:
-    page = moves(open_demo("player"))
+    page = open_demo("player", moves=True).page
+    page.get_by_label("Speed").select_option("4")
     page.get_by_role("button", name="Play").click()
     plays(page)
     expect(page.get_by_text("seen [0, 1, 2, 3, 4]")).to_be_visible()
@@ -66,13 +59,14 @@ def test_playing_draws_every_step_and_ends_at_the_last_or_an_action(open_demo: O
         plays(page)
         act()
         plays(page, is_on=False)
-    page = moves(open_demo("player", "grows"))  # to where no more steps are made
+    page = open_demo("player", "grows", moves=True).page  # to where no more steps are made
+    page.get_by_label("Speed").select_option("4")
     page.keyboard.press("p")
     expect(page.get_by_text(f"seen {[*range(10)]}")).to_be_visible()
     expect(page.locator(".where")).to_have_text("Step: 9 of 9")
     plays(page, is_on=False)
-    visitor = open_demo("stage_list")  # the stages of a pass are played as well
-    page = moves(visitor)
+    visitor = open_demo("stage_list", moves=True)  # the stages of a pass are played as well
+    page.get_by_label("Speed").select_option("4")
     page.keyboard.press("p")
     plays(page)
     told(visitor, "(8,), run 9")
