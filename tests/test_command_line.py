@@ -21,9 +21,9 @@ from explorer.catalog import ModelError, model_download, opened_model
 from explorer.catalog.model_download import DownloadProgress
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS, PretrainedModel
 from explorer.catalog.shipped import SHIPPED, make_shipped
-from explorer.runs.exported_metrics import COLUMNS, write_csv
+from explorer.runs.exported_metrics import COLUMNS
 from explorer.runs.finetuning import PARENT
-from explorer.runs.run import Run, all_runs, run_named
+from explorer.runs.run import all_runs, run_named
 from explorer.runs.worker import train_to_end
 from explorer.tasks.recipes import RECIPES
 from models.loading.checkpoint import peek
@@ -341,6 +341,9 @@ def test_a_checkpoint_is_measured_as_then(root: Path, capsys: pytest.CaptureFixt
     assert found["held_out"]
     assert main(["evaluate", str(run.folder)]) == 0
     assert "On held-out data: exact match" in capsys.readouterr().out
+    assert printed(capsys, "generate", str(run.folder), "hello").keys() == {"text", "ids"}
+    waits = tiny_run(root)
+    assert printed(capsys, "resume", str(waits.folder))["state"] == waits.status().state == "done"
 
 
 def test_a_model_that_ships_without_its_text_is_measured_with_it_and_with_no_other(
@@ -379,12 +382,3 @@ def test_other_tools_get_the_runs_metrics(root: Path, capsys: pytest.CaptureFixt
         assert found["loss", step] == pytest.approx(loss)
     for step, value in metrics.values():
         assert found["held_out/exact_match", step] == pytest.approx(value)
-
-
-def test_generate_and_resume_speak_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = printed(capsys, "generate", str(trained_run(root).folder), "hello")
-    assert set(said) == {"text", "ids"}
-    paused = tiny_run(root)
-    assert printed(capsys, "resume", str(paused.folder))["state"] == "done"
-    assert Run(paused.folder).status().state == "done"
-    assert write_csv(paused).read_text().startswith("step,loss")

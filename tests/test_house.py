@@ -57,7 +57,7 @@ NEVER_IN_A_BROWSER = {
     r"\b(inner|outer)HTML\b": MARKUP,
     r"\binsertAdjacentHTML\b": MARKUP,
     r"\bdocument\.write\b": MARKUP,
-    r"\beval\(|\bnew Function\b": CODE,
+    r"\beval\(|\bnew Function\b|\bimport\(": CODE,
     r"https?://(?!www\.w3\.org/)": "nothing is fetched from outside",
 }
 

@@ -139,18 +139,12 @@ def demo_cells(show: str) -> None:
         "large": torch.rand(144, 144),
         "long": torch.arange(64).reshape(8, 8) / 64,
     }.items():
-        rows, columns = ([str(at) for at in range(size)] for size in values.shape)
-        cells(
-            values,
-            long if key == "long" else rows,
-            long if key == "long" else columns,
-            key=key,
-            title="demo",
-            selected=told((0, 1)) if key == "cells" else (0, 0),
-            on_pick=choose,
-            unit="weight",
-            scale="diverging" if key == "diverging" else "sequential",
-        )
+        names = [[str(at) for at in range(size)] for size in values.shape]
+        rows, columns = [long, long] if key == "long" else names
+        scale = "diverging" if key == "diverging" else "sequential"
+        how: dict[str, Any] = {"title": "demo", "unit": "weight", "on_pick": choose}
+        selected = told((0, 1)) if key == "cells" else (0, 0)
+        cells(values, rows, columns, key=key, selected=selected, scale=scale, **how)
 
 
 def demo_chips(show: str) -> None:
@@ -225,16 +219,8 @@ def demo_every(show: str) -> None:
     whose = EveryHead("demo", ("demo, layer ", ", head "))
     grid(small, selected=(layer, head), key="grid", title="demo", on_pick=choose, every=whose)
     text, of = f"demo, layer {layer}, head {head}", "another" if show == "another" else "demo"
-    matrix(
-        weights[layer, head],
-        labels,
-        labels,
-        key="matrix",
-        allowed=allowed[layer],
-        title=text,
-        top=1.0,
-        head=(of, layer, head),
-    )
+    shown = {"allowed": allowed[layer], "title": text, "top": 1.0, "head": (of, layer, head)}
+    matrix(weights[layer, head], labels, labels, key="matrix", **shown)
 
 
 def demo_inspect(show: str) -> None:
@@ -249,7 +235,7 @@ def demo_inspect(show: str) -> None:
 
 def demo_lines(show: str) -> None:
     if show == "long":
-        lines(heads(12, 512, 512), MANY[:512], MANY[:512], key="lines", title="demo")
+        lines(heads(12, 128, 128), MANY[:128], MANY[:128], key="lines", title="demo")
         return
     head = st.slider("Head", 0, 3, 1, key="head")
     lines(heads(4, 10, n), FRENCH, WORDS, key="cross", title="demo", drawn=[head])
@@ -459,14 +445,14 @@ def demo_stage_list(show: str) -> None:
 
 
 def demo_player(show: str) -> None:
-    """Steps that end, and steps that grow up to ten; the figure is the step that is shown."""
+    """Steps that end, and steps that grow up to seven; the figure is the step that is shown."""
     count = state.get("count", 5)
 
     def move(to: int) -> None:
         state.count = max(count, to + 1)
         choose(to)
 
-    grows = show == "grows" and count < 10
+    grows = show == "grows" and count < 7
     player("Step", count, told((0,))[0], key="player", on_move=move, keys=True, grows=grows)
     state.seen = [*state.get("seen", []), told((0,))[0]]
     st.text(f"seen {state.seen}")

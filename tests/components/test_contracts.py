@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from playwright.sync_api import Locator, expect
@@ -99,6 +100,17 @@ ALSO_SAID = {"chips": ".chip", "film": "dd", "player": ".where", "ranked": "butt
 """What has the first token without being pointed at."""
 
 
+def on_canvases(visitor: Visitor, script: str) -> dict[str, Any]:
+    """What a script says of the picture of each view that has one."""
+    views = {key: visitor.widget(key) for key in PAINTED}
+    return {key: view.locator("canvas").first.evaluate(script) for key, view in views.items()}
+
+
+def pictures(visitor: Visitor) -> dict[str, Any]:
+    visitor.settled()
+    return on_canvases(visitor, "canvas => canvas.toDataURL()")
+
+
 def test_a_token_is_text_in_its_direction_and_the_tab_key_reaches_all(
     open_demo: OpenDemo,
 ) -> None:
@@ -116,9 +128,9 @@ def test_a_token_is_text_in_its_direction_and_the_tab_key_reaches_all(
     for key, names in ALSO_SAID.items():
         if STRANGE[0] not in " ".join(visitor.widget(key).locator(names).all_inner_texts()):
             faults.append(f"{key} does not have {STRANGE[0]!r}")
-    for key in PAINTED:
-        canvas = visitor.widget(key).locator("canvas").first
-        for text in canvas.evaluate("canvas => (canvas.texts ?? []).map(([text]) => String(text))"):
+    written = "canvas => (canvas.texts ?? []).map(([text]) => String(text))"
+    for key, texts in on_canvases(visitor, written).items():
+        for text in texts:
             if re.search("[\u0590-\u06ff]", text) and not text.startswith("\u2068"):
                 faults.append(f"{key} paints {text!r} in the direction of what is around it")
     assert faults == []
@@ -139,28 +151,25 @@ def test_a_token_is_text_in_its_direction_and_the_tab_key_reaches_all(
 def test_every_picture_has_words_and_a_look_for_the_dark_and_a_phone(open_demo: OpenDemo) -> None:
     visitor = open_demo("everything")
     views = visitor.page.locator(".view")
-    canvases = {key: visitor.widget(key).locator("canvas").first for key in PAINTED}
-    said = {key: canvas.evaluate(SAYS) for key, canvas in canvases.items()}
+    said = on_canvases(visitor, SAYS)
     assert [name for name, (label, text) in said.items() if len(label + text) < LEAST_SAID] == []
     assert [name for name, (label, _) in said.items() if not label] == []
     assert said["matrix"][1].startswith(f"{STRANGE[0]}. The largest: ")
     largest = attention(len(STRANGE)).flatten().topk(3).values
     for key in ("matrix", "cells"):
         assert re.findall(r": ([\d.]+)[; .]", said[key][1]) == [three(float(at)) for at in largest]
-    light, faults = {key: visitor.picture(key) for key in PAINTED}, []
+    light, faults = pictures(visitor), []
     for theme in ("light", "dark"):
         visitor.themed(theme)
         found = [each for each in findings(visitor.page) if each.partition(" ")[0] not in RULES]
         faults += [f"{theme}: {each}" for each in found]
     assert faults == []
-    for key, before in light.items():
-        visitor.changed(key, before)
+    wait_until(lambda: not {*pictures(visitor).values()} & {*light.values()}, "dark pictures", 30)
     for theme, width in (("dark", 390), ("light", 1280)):
         visitor.themed(theme)
         visitor.sized(width)
         wait_until(lambda: views.evaluate_all(WIDEST) <= 0, "views within the window", 30)
-    for key, before in light.items():
-        visitor.shows(key, before)
+    wait_until(lambda: pictures(visitor) == light, "the pictures as they were", 30)
 
 
 def test_a_number_is_said_and_painted_as_the_sentences_round_it(open_demo: OpenDemo) -> None:

@@ -69,11 +69,11 @@ def test_a_query_says_what_it_attends_to_and_what_is_chosen_is_told(
     assert drawn(view) == [1, 2, 3]
     expect(sentence).to_have_class("sentence idle")
 
-    long = open_demo("lines", "long").widget("lines")  # 512 tokens scroll inside the view
+    long = open_demo("lines", "long").widget("lines")  # 128 tokens scroll inside the view
     expect(point(long, 0)).to_contain_text("<s>0 attends most to")
-    long.locator(".stage").evaluate("stage => { stage.scrollTop = 24 * 400; }")
+    long.locator(".stage").evaluate("stage => { stage.scrollTop = 24 * 88; }")
     painted(visitor)
-    expect(point(long, 0)).to_contain_text("cat400 attends most to")
+    expect(point(long, 0)).to_contain_text("cat88 attends most to")
 
 
 def sent(weights: torch.Tensor) -> bytes:

@@ -4,9 +4,6 @@ import re
 
 from explorer.components.mounting import HERE, VIEW_NAMES, code, script, slim_css, slim_js
 
-SVG = "http://www.w3.org/2000/svg"
-"""A name, which nobody asks for."""
-MARKUP = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "http", "import(")
 LARGER = {"pass_map": 80_000, "circuit_map": 48_000}
 """Bytes of the views that are more than others."""
 
@@ -25,11 +22,10 @@ def test_no_text_of_several_lines_stands_in_the_code() -> None:
             assert "/*" not in line, (path, line)
 
 
-def test_the_code_makes_no_markup_from_text_and_is_large_enough_to_be_sent_once() -> None:
+def test_the_code_of_every_view_is_there_and_large_enough_to_be_sent_once() -> None:
     """Streamlit sends a message that it has sent before as a hash, from 10 kB on."""
     for name in VIEW_NAMES:
         sent = code(name)
-        assert [word for word in MARKUP if word in sent.replace(SVG, "")] == [], name
         assert f'\npublish("{name}", ' in sent
         assert len(sent.encode()) < LARGER.get(name, 40_000), name
     sent = code(*VIEW_NAMES)

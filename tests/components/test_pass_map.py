@@ -11,14 +11,14 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor
 
-from explorer.analysis.information_flow import BlockShares, InformationFlow, Route, route
+from explorer.analysis.information_flow import InformationFlow, Route, route
 from explorer.components import mounting, wire
 from explorer.components.pass_map import PAGE_LINKS, PassMap, encode
 from explorer.text.number_format import three
 from tests.browser.map_places import Drawn
 from tests.browser.visiting import Visitor, box_of
 from tests.components.conftest import OpenDemo, painted, told
-from tests.components.flows import KINDS, made_up, numbered, of_kind, pass_of, picture
+from tests.components.flows import KINDS, made_up, numbered, of_kind, picture
 from tests.components.samples import WORDS
 from tests.served import wait_until
 
@@ -89,21 +89,6 @@ def walked(page: Page, shown: PassMap, walks: list[tuple[int, int]]) -> list[dic
     return found
 
 
-def as_sent(flow: InformationFlow) -> InformationFlow:
-    """Shares in single precision, as the browser has them."""
-
-    def sent(block: BlockShares) -> BlockShares:
-        attended = {
-            part: replace(each, keys=each.keys.float(), residual=each.residual.float())
-            for part, each in block.attentions.items()
-        }
-        mlp = None if block.mlp is None else block.mlp.float()
-        return replace(block, attentions=attended, mlp=mlp)
-
-    stacks = {name: tuple(map(sent, blocks)) for name, blocks in flow.stacks.items()}
-    return InformationFlow(stacks, flow.starts.float())
-
-
 def dense(part: list[list[float]], layers: int, queries: int, keys: int) -> Tensor:
     """Edges of rows as (layers, queries, keys)."""
     begins, key, value = part
@@ -165,7 +150,7 @@ def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(browser: Browse
     page = browser.new_page()
     for kind in KINDS:
         shown = of_kind(kind)
-        flow = as_sent(shown.flow)
+        flow = shown.flow
         answers = {(-1, at): route(flow, start) for at, start in enumerate(flow.starts)}
         places = product(enumerate(flow.stacks), (0, 3))
         tokens = {(at, token): forwards(flow, name, token) for (at, name), token in places}
@@ -179,7 +164,7 @@ def test_an_answer_is_traced_and_a_token_is_followed_as_in_torch(browser: Browse
 
 def test_both_walks_say_how_much_of_an_answer_is_a_token_s() -> None:
     for kind in KINDS:
-        flow = as_sent(of_kind(kind).flow)
+        flow = of_kind(kind).flow
         for stack in flow.stacks:
             last = forwards(flow, stack, 2).streams[list(flow.stacks)[-1]][-1]
             for start in flow.starts:
@@ -264,7 +249,7 @@ def strongest(true: Route, part: str, layer: int, query: int) -> int:
 def last_edge(shown: PassMap, part: str) -> tuple[int, int, int]:
     """Layer, query and key of what is the strongest edge on its level: the last query's."""
     stack = part.partition(".")[0]
-    true = route(as_sent(shown.flow), as_sent(shown.flow).starts[-1])
+    true = route(shown.flow, shown.flow.starts[-1])
     layer = len(shown.flow.stacks[stack]) - 1
     query = len(true.streams[stack][0]) - 1
     return layer, query, strongest(true, part, layer, query)
@@ -274,7 +259,7 @@ def test_models_of_every_kind_say_what_they_have(open_demo: OpenDemo) -> None:
     visitor = open_demo("flow", "decoder,both,beside,no feed-forward,no head,mean")
     for kind in ("decoder", "both", "beside"):
         drawn, shown = see(visitor, kind), of_kind(kind)
-        flow = as_sent(shown.flow)
+        flow = shown.flow
         true, at = route(flow, flow.starts[-1]), len(flow.stacks) - 1
         blocks = list(flow.stacks.values())[at]
         for part, found in blocks[-1].attentions.items():  # at the top only the answer's queries
@@ -355,7 +340,7 @@ def test_what_is_clicked_is_held_and_told_and_an_edge_opens_its_doors(open_demo:
 
     drawn, shown = see(visitor, "decoder"), of_kind("decoder")
     layer, query, key = last_edge(shown, SELF)
-    found = as_sent(shown.flow).stacks["decoder"][layer].attentions[SELF]
+    found = shown.flow.stacks["decoder"][layer].attentions[SELF]
     head, at = int(found.heads[query, key]), drawn.edge("self_attn", 0, layer, query, (0, key))
     drawn.click(at)
     edge = [0, layer, query, key, head]
@@ -466,14 +451,3 @@ def levels(drawn: Drawn) -> list[float]:
 
 def rows(drawn: Drawn) -> list[float]:
     return [below - above for below, above in pairwise(levels(drawn))]
-
-
-def test_a_message_holds_what_a_pass_of_every_kind_has() -> None:
-    for kind in KINDS:
-        shown, forward = of_kind(kind), pass_of(kind)
-        header, planes = wire.unpack(encode(shown, "pass_map", "demo", 0))
-        layers = [len(blocks) for blocks in shown.flow.stacks.values()]
-        assert [stack["layers"] for stack in header["stacks"]] == layers
-        assert ("starts" in planes) is (forward.config.head == "classifier")
-        assert header["hasLens"] is forward.config.head.endswith("language-model")
-        assert (f"{header['stacks'][0]['name']}.mlp" in planes) is bool(forward.config.d_ff)

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
@@ -52,23 +53,21 @@ def point(part: Locator, x: float, y: float, *, click: bool = False) -> None:
     (canvas.click if click else canvas.hover)(position={"x": x, "y": y})
 
 
-def ramp(stops: tuple[str, ...], size: int) -> np.ndarray:
-    """Colours along evenly spaced stops."""
-    ends = np.array([[int(stop[at : at + 2], 16) for at in (1, 3, 5)] for stop in stops])
-    at = np.linspace(0, len(stops) - 1, size)
-    return np.stack([np.interp(at, range(len(stops)), ends[:, each]) for each in range(3)], -1)
+def ramp(stops: tuple[str, ...], codes: np.ndarray, size: int = 256) -> np.ndarray:
+    """What these codes of so many are in colours along evenly spaced stops."""
+    return 255 * LinearSegmentedColormap.from_list("", stops, size)(codes)[..., :3]
 
 
 def colours_of(part: BlockPart, cells: Tensor) -> np.ndarray:
     """The colour that every cell should have, (rows, columns, 3); NaN where it is hatched."""
     if part.is_weights:
         codes = np.rint((cells / cells.max() * 255).numpy()).astype(int)
-        return ramp(theme.LIGHT.sequential, 256)[codes]
+        return ramp(theme.LIGHT.sequential, codes)
     ((end, _),), _ = wire.signed_shades(cells[None])
     assert end is not None
     shown = np.clip(cells.nan_to_num(neginf=0).numpy() / end, -1, 1)
     codes = np.rint((np.rint(shown * 126) + 126) / 252 * 254).astype(int)
-    found = ramp(theme.LIGHT.diverging, 255)[codes]
+    found = ramp(theme.LIGHT.diverging, codes, 255)
     found[cells.isneginf().numpy()] = np.nan
     return found
 
@@ -107,7 +106,7 @@ def test_every_cell_has_the_colour_of_its_value_each_part_its_shape(open_demo: O
     expect(inside(page).locator("svg circle")).to_have_count(2)  # what is added to the stream
     weights = box(page, "Attention weights").locator("canvas")
     page.emulate_media(color_scheme="dark")
-    zero = [int(theme.DARK.background[at : at + 2], 16) for at in (1, 3, 5)]
+    zero = 255 * np.array(to_rgb(theme.DARK.background))
 
     def is_dark() -> bool:  # the key is masked: nothing is drawn
         shown = np.array(weights.evaluate(PIXELS, [*LARGE, 7, 7]))

@@ -62,13 +62,15 @@ def test_playing_draws_every_step_and_ends_at_the_last_or_an_action(open_demo: O
     page = open_demo("player", "grows", moves=True).page  # to where no more steps are made
     page.get_by_label("Speed").select_option("4")
     page.keyboard.press("p")
-    expect(page.get_by_text(f"seen {[*range(10)]}")).to_be_visible()
-    expect(page.locator(".where")).to_have_text("Step: 9 of 9")
+    expect(page.get_by_text(f"seen {[*range(7)]}")).to_be_visible()
+    expect(page.locator(".where")).to_have_text("Step: 6 of 6")
     plays(page, is_on=False)
     visitor = open_demo("stage_list", moves=True)  # the stages of a pass are played as well
     page.get_by_label("Speed").select_option("4")
+    page.get_by_role("button", name="Layer 1").click()
+    told(visitor, "(5,), run 2")
     page.keyboard.press("p")
     plays(page)
-    told(visitor, "(8,), run 9")
+    told(visitor, "(8,), run 5")
     plays(page, is_on=False)
     expect(page.locator(".stage_list [aria-current=step]")).to_have_text("Logits")
