@@ -219,8 +219,8 @@ def demo_every(show: str) -> None:
     whose = EveryHead("demo", ("demo, layer ", ", head "))
     grid(small, selected=(layer, head), key="grid", title="demo", on_pick=choose, every=whose)
     text, of = f"demo, layer {layer}, head {head}", "another" if show == "another" else "demo"
-    shown = {"allowed": allowed[layer], "title": text, "top": 1.0, "head": (of, layer, head)}
-    matrix(weights[layer, head], labels, labels, key="matrix", **shown)
+    how: dict[str, Any] = {"allowed": allowed[layer], "title": text, "head": (of, layer, head)}
+    matrix(weights[layer, head], labels, labels, key="matrix", top=1.0, **how)
 
 
 def demo_inspect(show: str) -> None:
