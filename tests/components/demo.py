@@ -51,7 +51,6 @@ from explorer.views.overview import map_choices, pass_picture
 from tests.components import flows
 from tests.components.flows import numbered
 from tests.components.invented_circuit import invented
-from tests.components.passed import passed
 from tests.components.samples import (
     EMOJI,
     FILM_STEPS,
@@ -294,7 +293,7 @@ def demo_beside(show: str) -> None:
 
 def demo_pass_map(show: str) -> None:
     """The picture of a pass with block 0 of the last stack opened, until that is closed."""
-    opened, forward = passed(show or "grouped")
+    opened, forward = flows.passed(show or "grouped")
     picture = pass_picture.picture_of(opened, forward)
     names = [stack.name for stack in picture.stacks]
     last, answer = len(names) - 1, len(picture.flow.starts) - 1

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -12,30 +14,36 @@ from explorer.analysis.information_flow import (
     InformationFlow,
     information_flow,
 )
+from explorer.catalog.opened_model import OpenModel
 from explorer.components.pass_map import MapAnswer, MapStack, PassMap
 from explorer.inference.answers import Answer
-from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.forward_pass import ForwardPass, run_batch_uncached
 from explorer.text import Token
 from explorer.text.token_labels import Label
 from models import trace
 from models.trace import CHEAP_SITES
+from tests.analysis.conftest import TEXT, opened_of
+from tests.analysis.kinds_of_model import KINDS_OF_MODEL
 from tests.tiny import config_of, inputs_of, shaken
 
-CLASSIFIER = {"kind": "encoder", "head": "classifier", "n_classes": 3, "pooling": "mean"}
-KINDS: dict[str, dict[str, Any]] = {
-    "decoder": {},
-    "masked": {"kind": "encoder", "head": "masked-language-model"},
-    "mean": CLASSIFIER,
-    "last": {**CLASSIFIER, "pooling": "last"},
-    "both": {"kind": "encoder-decoder"},
-    "deep encoder": {"kind": "encoder-decoder", "n_encoder_layers": 3, "n_layers": 1},
-    "beside": {"parallel": True},
-    "after": {"norm_position": "post"},
+KINDS = {
+    **{
+        name: KINDS_OF_MODEL[name]
+        for name in ("decoder", "masked", "mean", "last", "both", "beside", "after", "grouped")
+    },
     "no feed-forward": {"d_ff": 0},
+    "deep encoder": {"kind": "encoder-decoder", "n_encoder_layers": 3, "n_layers": 1},
     "no head": {"kind": "encoder", "head": "none"},
-    "grouped": {"d_model": 16, "n_heads": 4, "n_kv_heads": 2, "positions": "rotary"},
 }
 """What each differs in from a decoder of two layers."""
+
+
+@cache
+def passed(kind: str) -> tuple[OpenModel, ForwardPass]:
+    """A shaken model of this kind and its pass over a text, the same in every process."""
+    with TemporaryDirectory() as folder:
+        opened = opened_of(Path(folder), kind, torch.float32)
+    return opened, run_batch_uncached(opened, (TEXT,))[0]
 
 
 @cache

@@ -12,7 +12,7 @@ from explorer.analysis.block_inside import BlockPart, block_inside
 from explorer.charts import theme
 from explorer.components import wire
 from tests.components.conftest import OpenDemo
-from tests.components.passed import passed
+from tests.components.flows import passed
 from tests.served import wait_until
 
 HEAD = 1
