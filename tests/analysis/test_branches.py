@@ -313,19 +313,25 @@ def grid_of(contrast: Contrast, site: str, denoising: bool) -> TracedGrid:
     return tracing.grid([*tracing.columns()])
 
 
-@grid("site, denoising, config", SITES, (True, False), TRACED.values())
-def test_each_cell_is_its_own_pass(config: TransformerConfig, site: str, denoising: bool) -> None:
-    contrast = contrast_of(config)
+@grid("site, denoising, more, config", SITES, (True, False), (0, 1), TRACED.values())
+def test_each_cell_is_its_own_pass(
+    config: TransformerConfig, site: str, denoising: bool, more: int
+) -> None:
+    """Patched at the partner of its position, or as it was where it has none."""
+    contrast = contrast_of(config, more=more)
     found = grid_of(contrast, site, denoising)
-    both = contrast.clean, contrast.corrupted
-    passed, other = both[::-1] if denoising else both
-    values = trace(contrast.model, other, sites=[f"*.{site}"])
-    assert found.values.shape == (config.n_layers, 5)
-    for layer, position in product(range(config.n_layers), range(5)):
+    patched = contrast.swapped if denoising else contrast
+    tokens = patched.clean.shape[1]
+    partners = dict(patched.partners) or {at: at for at in range(tokens)}
+    values = trace(contrast.model, patched.corrupted, sites=[f"*.{site}"])
+    assert found.values.shape == (config.n_layers, tokens)
+    for layer, position in product(range(config.n_layers), range(tokens)):
         at = f"{config.stacks[-1]}.{layer}.{site}"
-        alone = metric_of(contrast, passed, ReplaceAt(at, position, values[at][0, position]))
+        there = [partners[position]] if position in partners else []
+        edits = [ReplaceAt(at, position, values[at][0, place]) for place in there]
+        alone = metric_of(patched, patched.clean, *edits)
         assert float(found.values[layer, position]) == pytest.approx(alone, abs=1e-6)
-    ends = [metric_of(contrast, text) for text in both]
+    ends = [metric_of(side, side.clean) for side in (contrast, contrast.swapped)]
     assert [found.clean, found.corrupted] == pytest.approx(ends, abs=1e-6)
 
 

@@ -93,21 +93,6 @@ def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
             assert_close_to(found[:, layer, head], torch.stack(expected))
 
 
-def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
-    """The keys of one read the only direction that the other writes; its queries read another."""
-    here = head_circuits.head_weights(shaken(config_of()), 1, 0)
-    value, output = torch.zeros(4, 12).double(), torch.zeros(12, 4).double()
-    value[0, 3], output[5, 0] = 1.0, 2.0
-    key, query = torch.zeros(4, 12).double(), torch.zeros(4, 12).double()
-    key[1, 5], query[1, 7] = 3.0, 0.5
-    made = type(here)(query, key, here.value, here.output)
-    q, k, _ = head_circuits.composition_scores(made, value, output).tolist()
-    assert (q, k) == (0.0, pytest.approx(1.0))
-    left, right = torch.randn(7, 4).double(), torch.randn(7, 4).double()
-    found = head_circuits.singular_values_of_product(left, right)
-    assert_close_to(found, torch.linalg.svdvals(left.T @ right), 1e-8)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_eigenvalues_are_those_of_the_circuit_between_tokens(shape: dict[str, Any]) -> None:
     model = model_of(shape)

@@ -1,9 +1,7 @@
 """The induction circuit, known from the literature, is what is found in the shipped models.
 
 A previous-token head writes at each letter which one came before it; an induction head finds, by
-its keys, the place where that was the last letter of the text, and copies what stands there. In the
-corrupted text two letters of the block have changed places, the last one's first copy among them,
-so what followed it is another letter; nothing else differs, and no answer changes its place.
+its keys, the place where that was the last letter of the text, and copies what stands there.
 Source: In-context Learning and Induction Heads (Olsson et al. 2022).
 """
 
@@ -16,18 +14,18 @@ from torch import Tensor
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import strongest_edges
-from explorer.analysis.circuit_metrics import Contrast
+from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
+from explorer.analysis.circuits.circuit_scores import contrast_of
 from explorer.analysis.circuits.head_scores import standard_scores
+from explorer.analysis.circuits.pair_templates import make_pairs
+from explorer.analysis.circuits.text_pairs import question_of
 from explorer.analysis.wiring import Wiring, wiring_of
 from explorer.catalog.opened_model import OpenModel, open_checkpoint
 from explorer.catalog.shipped import SHIPPED
 
 TWO_LAYERS = pytest.mark.parametrize("name", ["induction", "induction-learned"])
-PERIODS = range(4, 12)
-DRAWN = 2
-"""Pairs of each period."""
+PAIRS = 16
 STEPS = 5
-LETTERS = torch.arange(26)
 
 
 @cache
@@ -37,26 +35,11 @@ def opened(name: str) -> OpenModel:
 
 @cache
 def contrasts(name: str) -> list[Contrast]:
-    """`<s>`, a block of different letters, and one of them again: which letter followed it?"""
-    model, first, start = opened(name).model, opened(name).tokenizer.id_of("a"), 1
-    random = torch.Generator().manual_seed(0)
-    found = []
-    for period in [period for period in PERIODS for _ in range(DRAWN)]:
-        block = LETTERS[torch.randperm(26, generator=random)[:period]] + first
-        one, other = sorted(torch.randperm(period - 1, generator=random)[:2].tolist())
-        if other == one + 1:
-            one, other = 0, period - 2  # else an answer would be among the changed letters
-        swapped = block.clone()
-        swapped[[one, other]] = block[[other, one]]
-        both, asked = (block, swapped), int(block[one])
-        texts = [torch.tensor([[start, *each.tolist(), asked]]) for each in both]
-        answer, against = int(block[one + 1]), int(block[other + 1])
-
-        def outcome(logits: Tensor, answer: int = answer, against: int = against) -> Tensor:
-            return logits[:, answer] - logits[:, against]
-
-        found.append(Contrast(model, texts[0], texts[1], period + 1, outcome))
-    return found
+    """Of pairs of the template, which the model with one layer reads as that with two."""
+    solver = opened("induction")
+    texts = make_pairs(solver, "Induction", PAIRS, 0).pairs
+    pairs = question_of(solver, texts, LOGIT_DIFFERENCE).pairs
+    return [contrast_of(opened(name), pair) for pair in pairs]
 
 
 @cache

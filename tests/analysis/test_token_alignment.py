@@ -13,6 +13,7 @@ from explorer.analysis.map_summary import head_of_cell, summary_of
 from explorer.analysis.token_alignment import (
     AlignedTokens,
     align_places,
+    align_texts,
     align_tokens,
     common_scale,
     largest_change,
@@ -231,6 +232,27 @@ def test_places_are_paired_only_in_lists_of_one_length() -> None:
     found = align_places(one, other)
     assert (labels(found), found.first, found.is_pooled) == (["x", "y"], ((0,), (1,)), False)
     assert not found.by_characters
+
+
+@pytest.mark.parametrize(
+    ("texts", "places", "partners"),
+    [
+        (("abXcd", "abYZcd"), (4, 5), "00 11 23 34 45"),  # the last of a longer run
+        (("abcd", "abXcd"), (3, 4), "00 11 23 34"),
+        (("abXYc", "abc"), (4, 2), "00 11 42"),
+        (("ab", "abc"), (1, 2), "00 12"),  # the outputs are partners
+        (("aMb", "aaMb"), (1, 2), "00 12 23"),
+        (("abc", "acb"), (2, 2), "00 11 22"),  # of one length, whatever the tokens
+    ],
+)
+def test_partners_are_tokens_of_both_texts(
+    texts: tuple[str, str], places: tuple[int, int], partners: str
+) -> None:
+    first, second = ([Token(ord(letter), letter) for letter in text] for text in texts)
+    aligned = align_texts(first, second, places)
+    assert " ".join(f"{a}{b}" for a, b in aligned) == partners
+    backwards = align_texts(second, first, places[::-1])
+    assert backwards == tuple((b, a) for a, b in aligned)
 
 
 def weights(text: str, head: int = 0) -> Tensor:
