@@ -19,7 +19,6 @@ from explorer.analysis.adjusted_weights import (
     percent,
 )
 from explorer.analysis.adjusted_weights import DisplayOptions as Options
-from explorer.analysis.residual_writes import value_writes
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -134,9 +133,13 @@ def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass
 def test_what_is_weighed_is_what_the_head_adds(readings: dict[str, ForwardPass]) -> None:
     for name, forward in readings.items():
         for part in forward.parts:
+            stack, kind = part.name.split(".")
+            attention: Any = getattr(getattr(forward.trace.model, stack).blocks[0], kind)
+            values = forward.trace[f"{site(part.name, 0)}.v"][0]
             for head in range(part.heads):
                 made = adjust_head(forward, part.name, 0, head, Options(weighting="value"))
-                lengths = value_writes(forward, part.name, 0, head).norm(dim=-1)
+                columns = attention.o_proj.weight.split(attention.d_head, 1)[head]
+                lengths = (values[head * len(values) // part.heads] @ columns.mT).norm(dim=-1)
                 weights = forward.weights(part.name, 0, head)
                 assert_close_to(made.values, weights * lengths, what=name)
 

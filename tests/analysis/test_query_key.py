@@ -165,17 +165,16 @@ def test_a_key_is_turned_as_the_model_turns_it(tmp_path: Path) -> None:
         query, key = 4, 2
         curve = by_distance(found, part, 0, 1, query, key)
         assert curve is not None
-        stack = getattr(found.trace.model, part.split(".")[0])
-        attention, positions = stack.blocks[0].self_attn, stack.positions
+        positions = getattr(found.trace.model, part.split(".")[0]).positions
         assert isinstance(positions, RotaryPositions)
-        residual = stack.blocks[0].self_residual
-        normed = residual.norm(found.trace[site(part, 0).replace("self_attn", "resid_pre")])
-        k = attention.k_norm(attention.split(attention.k_proj(normed)))
-        q = attention.q_norm(attention.split(attention.q_proj(normed)))
-        k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+        norms = f"{site(part, 0)}.q_norm", f"{site(part, 0)}.k_norm"
+        seen = trace(found.trace.model, *inputs_of(found), sites=norms)
+        q, k = (seen[name] for name in norms)
+        head = found.config.kv_head(1)
+        turned = positions.rotation(torch.tensor([query]))(q[:, 1:2, query : query + 1])
         for distance, value in curve.points:
-            turned = positions.rotation(torch.tensor([query]))(q[:, 1:2, query : query + 1])
-            moved = positions.rotation(torch.tensor([query - distance]))(k[:, 1:2, key : key + 1])
+            rotate = positions.rotation(torch.tensor([query - distance]))
+            moved = rotate(k[:, head : head + 1, key : key + 1])
             expected = float((turned * moved).sum()) * found.config.scale
             assert value == pytest.approx(expected, abs=1e-5), (name, distance)
 

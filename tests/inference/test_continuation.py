@@ -165,8 +165,7 @@ def test_every_step_is_a_pass_of_its_own() -> None:
         assert whole.steps == len(path)
         for step in (0, 2, whole.steps):
             alone = continue_from(opened, opened.example, path[:step])
-            both = (whole.all_logits[step], alone.logits)
-            assert_close_to(*both)
+            assert_close_to(whole.all_logits[step], alone.logits)
             for part in alone.forward.parts:
                 place = part.name, part.layers - 1, part.heads - 1
                 seen, own = whole.weights(*place, step), alone.forward.weights(*place)
