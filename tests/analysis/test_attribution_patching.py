@@ -19,9 +19,8 @@ from tests.analysis.contrasts import (
     texts_of,
     written,
 )
-from tests.analysis.kinds_of_model import CONFIGS, SUMMED, WIRED
+from tests.analysis.kinds_of_model import CONFIGS, SUMMED, WIRED, each_kind
 from tests.closeness import assert_close_to as close
-from tests.grids import grid
 from tests.tiny import config_of
 
 STEPS = (1, 3)
@@ -77,12 +76,11 @@ def _mean_slope(contrast: Contrast, steps: int, by: Tensor, added: dict[str, Ten
     return total
 
 
-@grid("how, config", HOW, WIRED.values())
-def test_estimates_are_those_of_autograd_by_hand(
-    config: TransformerConfig, how: tuple[int, int]
-) -> None:
+@pytest.mark.parametrize("name", each_kind(WIRED))
+@pytest.mark.parametrize(("steps", "more"), HOW)
+def test_estimates_are_those_of_autograd_by_hand(name: str, steps: int, more: int) -> None:
     """Of texts of equal length and of unequal ones, where the places of partners are compared."""
-    steps, more = how
+    config = WIRED[name]
     contrast = contrast_of(config, more=more)
     found = attribute(contrast, steps)
     assert found.edges is not None
@@ -105,9 +103,10 @@ def test_estimates_are_those_of_autograd_by_hand(
     assert positions_of_edges(contrast, [], steps).shape == (0, contrast.clean.shape[1])
 
 
-@grid("steps, config", STEPS, SUMMED.values())
-def test_parts_have_estimates_where_edges_have_none(config: TransformerConfig, steps: int) -> None:
-    contrast = contrast_of(config)
+@pytest.mark.parametrize("name", each_kind(SUMMED))
+@pytest.mark.parametrize("steps", STEPS)
+def test_parts_have_estimates_where_edges_have_none(name: str, steps: int) -> None:
+    contrast = contrast_of(SUMMED[name])
     found = attribute_writers(contrast, steps)
     assert found.edges is None
     close(found.writers, writers_by_hand(contrast, steps))

@@ -22,7 +22,7 @@ from explorer.analysis.wiring import Wiring, edge_grid, edges_from, edges_into, 
 from models import TransformerConfig, trace
 from models.interventions import Replace
 from tests.analysis.contrasts import TOKENS, contrast_of, metric_of, partner_values, without_edge
-from tests.analysis.kinds_of_model import CONFIGS, WIRED
+from tests.analysis.kinds_of_model import CONFIGS, WIRED, each_kind
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
 from tests.tiny import config_of
@@ -37,6 +37,7 @@ GROUPS = [
     config_of("decoder", n_kv_heads=1, parallel=True),
 ]
 """Their recorded keys and values are shared, where branches have some for each head."""
+EACH_KIND = pytest.mark.parametrize("name", each_kind(WIRED))
 
 
 def one_edge_at_a_time(config: TransformerConfig, differs: int, more: int = 0) -> None:
@@ -61,12 +62,11 @@ def one_edge_at_a_time(config: TransformerConfig, differs: int, more: int = 0) -
     close(left[list(some)], left.new_tensor(alone), 1e-9)
 
 
-@grid("more, config", (0, 1), WIRED.values())
-def test_an_edge_of_every_kind_of_model_is_a_whole_pass(
-    config: TransformerConfig, more: int
-) -> None:
+@EACH_KIND
+@pytest.mark.parametrize("more", [0, 1])
+def test_an_edge_of_every_kind_of_model_is_a_whole_pass(name: str, more: int) -> None:
     """In a text of the same length, or of another, where partners are patched and nothing else."""
-    one_edge_at_a_time(config, 3, more)
+    one_edge_at_a_time(CONFIGS[name], 3, more)
 
 
 @grid("more, config", (1, -1), [CONFIGS[name] for name in ("decoder", "beside", "mean", "masked")])
@@ -123,11 +123,11 @@ def test_paths_of_a_head_and_into_it_and_their_grid() -> None:
     assert int(found.isnan().sum()) == 12 - 5
 
 
-@grid("more, config", (0, 1), WIRED.values())
-def test_a_circuit_lies_between(
-    config: TransformerConfig, more: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@EACH_KIND
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_circuit_lies_between(name: str, more: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All edges are the clean text and none the corrupted one; a batch of them is one by one."""
+    config = CONFIGS[name]
     contrast = contrast_of(config, more=more)
     base = corrupted_pass(contrast)
     every, generator = base.wiring.is_edge, torch.Generator().manual_seed(3)

@@ -410,12 +410,9 @@ def test_names_are_moved_as_attribution_says(tmp_path: Path) -> None:
     assert_close_to(found.weight, torch.stack(weight).mean(0))
 
 
-def test_who_does_not_know_the_names_moves_none() -> None:
-    for name in ("induction", "shakespeare", "reviews"):
+def test_a_model_without_the_names_or_room_has_no_score(tmp_path: Path) -> None:
+    for name in ("induction", "reviews"):
         assert head_scores.name_moving(opened_model.open_model(name)) is None
-
-
-def test_a_model_that_reads_too_little_has_no_score(tmp_path: Path) -> None:
     opened = saved_and_opened(tmp_path, "little", word_tokenizer(["cat"], DECODER), max_len=1)
     assert head_scores.repeated_random_tokens(opened) == []
     assert all(bool(each.isnan().all()) for each in head_scores.standard_scores(opened).values())

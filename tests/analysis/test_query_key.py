@@ -17,7 +17,7 @@ from explorer.analysis.query_key import (
     row_scale,
     strongest,
 )
-from explorer.analysis.residual_writes import KeyContribution, block_writes, key_contribution
+from explorer.analysis.residual_writes import block_writes, key_contribution
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
@@ -207,38 +207,25 @@ def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: ForwardPass) -
         assert ways[0].difference < 1e-6
 
 
-def normed(found: ForwardPass, part: str, way: KeyContribution) -> torch.Tensor:
-    """What the norm makes of what it stands behind: the sum, or what the attention writes."""
-    stack, kind = part.split(".")
-    block: Any = getattr(found.trace.model, stack).blocks[0]
-    residual = block.self_residual if kind == "self_attn" else block.cross_residual
-    with torch.no_grad():
-        if way.sum_changes:
-            result: torch.Tensor = residual.norm(way.before + way.out)
-        else:
-            result = residual.out_norm(way.out)
-        return result
-
-
 def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass) -> None:
+    seen = trace(found.trace.model, *inputs_of(found))
     for part in found.parts:
         stack, last = part.name.split(".")[0], len(found.rows(part.name)) - 1
         way = key_contribution(found, part.name, 0, part.heads - 1, last, 0)
         close(way.head_write + way.others + way.bias, way.out)
-        if part.name.endswith("self_attn"):
-            close(way.before, found.trace[f"{stack}.0.resid_pre"][0, last])
-        added = normed(found, part.name, way) if way.out_changes else way.out
-        is_post = found.config.norm_position == "post"
-        close(way.after, normed(found, part.name, way) if is_post else way.before + added)
+        names = ("resid_pre", "resid_mid", "resid_cross")["cross_attn" in part.name :]
+        before, after = (seen[f"{stack}.0.{name}"][0, last] for name in names[:2])
+        close(way.before, before)
+        close(way.after, after)
 
         rows = stream_terms(way)
-        is_added = "attention output, as it is added" in rows
-        assert is_added == (found.config.norm_position == "sandwich")
-        assert ("residual stream after: sum, normed" in rows) == is_post
-        close(list(rows.values())[-1], way.after)
-        *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]
-        close(written, added)
-        close(before + written, after)
+        position = found.config.norm_position
+        assert ("attention output, as it is added" in rows) == (position == "sandwich")
+        assert ("residual stream after: sum, normed" in rows) == (position == "post")
+        close(list(rows.values())[-1], after)
+        *_, written, first, together = [v for k, v in rows.items() if "sum, normed" not in k]
+        close(first, before)
+        close(first + written, together)
 
 
 def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: ForwardPass) -> None:
