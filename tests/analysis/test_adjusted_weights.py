@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from explorer.analysis.adjusted_weights import (
@@ -26,11 +26,9 @@ from tests.closeness import assert_close_to
 from tests.components.samples import heads
 from tests.tiny import NAMES, save_model, save_small_models
 
-SIZES = settings(max_examples=20)
 SELF = "encoder.self_attn"
 
 
-@SIZES
 @given(some.integers(1, 9), some.integers(2, 12), some.integers(0, 10_000), some.data())
 def test_rows_stay_distributions(rows: int, columns: int, seed: int, data: some.DataObject) -> None:
     keys = data.draw(some.sets(some.integers(0, columns - 1), max_size=columns - 1))
@@ -45,7 +43,6 @@ def test_rows_stay_distributions(rows: int, columns: int, seed: int, data: some.
     assert_close_to(left[:, kept], again)
 
 
-@SIZES
 @given(some.integers(1, 9), some.integers(1, 12), some.integers(0, 10_000), some.integers(10, 100))
 def test_the_cut_keeps_the_fewest_keys(rows: int, columns: int, seed: int, mass: int) -> None:
     weights, share = heads(rows, columns, seed=seed), mass / 100

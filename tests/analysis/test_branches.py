@@ -156,14 +156,12 @@ def sizes_of(config: TransformerConfig, *edits: Edit) -> list[int]:
 
 def test_what_a_row_holds_decides_the_size_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights that edits hold, and capped scores, which are never fused: heads × queries × keys."""
-    small = {"d_model": 4, "n_heads": 4, "d_ff": 4}
-    cuts = SetCell("decoder.0.self_attn.weights", 2, 1)
+    small = config_of("decoder", d_model=4, n_heads=4, d_ff=4)
     monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 2 * (6 * 16 + 2 * 4 * 36 + 6 * 4))
-    assert sizes_of(config_of("decoder", **small), cuts) == [2, 2, 1]
-    assert sizes_of(config_of("decoder", **small)) == [5]
+    assert sizes_of(small, SetCell("decoder.0.self_attn.weights", 2, 1)) == [2, 2, 1]
+    assert sizes_of(small) == [5]
     monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 2 * 2 * 4 * 36)
-    for kind in ("decoder", "encoder-decoder"):
-        assert sizes_of(config_of(kind, **small, attention_cap=5.0)) == [2, 2, 1]
+    assert sizes_of(small.replace(attention_cap=5.0)) == [2, 2, 1]
 
 
 class Patched(Recorded):

@@ -150,18 +150,6 @@ def test_a_circuit_lies_between(name: str, more: int, monkeypatch: pytest.Monkey
     close(base.metrics(circuits), together)
 
 
-def test_without_a_last_norm_an_edge_to_the_logits_carries_the_same_in_every_pass() -> None:
-    """Alone as a circuit, as all that a circuit lacks, and patched."""
-    contrast = contrast_of(CONFIGS["no last norm"])
-    base = corrupted_pass(contrast)
-    only = torch.zeros_like(base.wiring.is_edge)
-    only[-1, 0] = True
-    kept, left = base.metrics(torch.stack([only, base.wiring.is_edge & ~only])).tolist()
-    clean = metric_of(contrast, contrast.clean)
-    (exact,) = (lost for _, lost in exact_edges(contrast, [(len(base.wiring.rows) - 1, 0)]))
-    assert [clean - left, exact] == pytest.approx([kept - base.metric] * 2, abs=1e-9)
-
-
 WIRING = Wiring("decoder", layers=3, heads=2, has_mlp=True, parallel=False)
 EDGES = int(WIRING.is_edge.sum())
 

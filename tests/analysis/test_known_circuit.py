@@ -1,9 +1,13 @@
 """The induction circuit, known from the literature, is what is found in the shipped models.
 
 A previous-token head writes at each letter which one came before it; an induction head finds, by
-its keys, the place where that was the last letter of the text, and copies what stands there.
+its keys, the place where that was the last letter of the text, and copies what stands there. In the
+corrupted text two letters of the block have changed places, the last one's first copy among them,
+so what followed it is another letter; nothing else differs, and no answer changes its place.
 Source: In-context Learning and Induction Heads (Olsson et al. 2022).
 """
+
+from functools import partial
 
 import pytest
 import torch
@@ -12,22 +16,37 @@ from torch import Tensor
 from explorer.analysis.ablation_and_patching import exact_edges
 from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import strongest_edges
-from explorer.analysis.circuit_metrics import LOGIT_DIFFERENCE, Contrast
-from explorer.analysis.circuits.circuit_scores import contrast_of
+from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.head_scores import standard_scores
-from explorer.analysis.circuits.pair_templates import make_pairs
-from explorer.analysis.circuits.text_pairs import question_of
 from explorer.analysis.wiring import wiring_of
 from explorer.catalog.opened_model import OpenModel, open_model
 
-PAIRS, STEPS = 6, 5
+PERIODS, STEPS = range(4, 12), 5
+LETTERS = torch.arange(26)
 
 
 def contrasts(model: OpenModel) -> list[Contrast]:
-    """Of pairs of the template: the model with one layer reads those of the one with two."""
-    solver = open_model("induction")
-    texts = make_pairs(solver, "Induction", PAIRS, 0).pairs
-    return [contrast_of(model, pair) for pair in question_of(solver, texts, LOGIT_DIFFERENCE).pairs]
+    """`<s>`, a block of different letters, and one of them again: which letter followed it?"""
+    first, start = model.tokenizer.id_of("a"), 1
+    random = torch.Generator().manual_seed(0)
+    found = []
+    for period in PERIODS:
+        block = LETTERS[torch.randperm(26, generator=random)[:period]] + first
+        one, other = sorted(torch.randperm(period - 1, generator=random)[:2].tolist())
+        if other == one + 1:
+            one, other = 0, period - 2  # else an answer would be among the changed letters
+        swapped = block.clone()
+        swapped[[one, other]] = block[[other, one]]
+        texts = [
+            torch.tensor([[start, *each.tolist(), int(block[one])]]) for each in (block, swapped)
+        ]
+        outcome = partial(logit_difference, int(block[one + 1]), int(block[other + 1]))
+        found.append(Contrast(model.model, *texts, period + 1, outcome))
+    return found
+
+
+def logit_difference(answer: int, against: int, logits: Tensor) -> Tensor:
+    return logits[:, answer] - logits[:, against]
 
 
 def mean_estimates(pairs: list[Contrast], steps: int) -> Tensor:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 from torch import Tensor
 
@@ -93,7 +93,6 @@ def test_norms_stand_by_layer_and_part() -> None:
     assert table.values[:, 0].isnan().tolist() == [False, True, False], "no such part there"
 
 
-@settings(deadline=None, max_examples=20)
 @given(sides, sides, some.integers(1, 12))
 def test_every_cell_is_the_mean_or_the_largest_of_its_block(
     height: int, width: int, most: int
@@ -109,7 +108,6 @@ def test_every_cell_is_the_mean_or_the_largest_of_its_block(
     assert shown.is_ragged == (height % down > 0 or width % across > 0)
 
 
-@settings(deadline=None, max_examples=20)
 @given(some.integers(1, 5000))
 def test_a_vector_is_shown_in_rows_and_nothing_is_lost(count: int) -> None:
     vector = drawn(count)

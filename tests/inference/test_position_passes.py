@@ -88,7 +88,7 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
             assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(order=st.permutations(range(7)))
 def test_without_positions_and_mask_only_the_order_changes(make: Make, order: list[int]) -> None:
     for kind in ("encoder", "encoder-decoder"):
