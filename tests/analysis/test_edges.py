@@ -1,6 +1,6 @@
 """Edges patched as branches, circuits of them, and the curves over their sizes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,8 +10,6 @@ from torch import Tensor
 from explorer.analysis import batched_passes, circuit_faithfulness
 from explorer.analysis.ablation_and_patching import exact_edges, exact_writers, record_text
 from explorer.analysis.circuit_faithfulness import (
-    RANDOM_CIRCUITS,
-    SEARCHED,
     NestedCircuits,
     corrupted_pass,
     sizes,
@@ -161,13 +159,10 @@ class Additive:
     carried: Tensor
     metric: float
     wiring: Wiring = WIRING
-    asked: list[int] = field(default_factory=list)
-    """The edges of each circuit that was passed."""
 
     def metrics(self, kept: Tensor) -> Tensor:
         assert kept.dtype == torch.bool
         kept = kept & self.wiring.is_edge
-        self.asked += kept.flatten(1).sum(1).tolist()
         return self.metric + (kept * self.carried).flatten(1).sum(1)
 
 
@@ -210,10 +205,6 @@ def test_a_curve_gives_the_shares_of_a_circuit_of_what_is_left_and_of_random_one
     last = points[-1]
     ends = (last.circuit, last.complement, last.random, last.low, last.high)
     assert ends == pytest.approx((1, 0, 1, 1, 1), abs=1e-6)
-    expected = [
-        size for size in sizes(EDGES) for size in (size, EDGES - size, *[size] * RANDOM_CIRCUITS)
-    ]
-    assert passes[0].asked == passes[1].asked == expected
 
 
 def test_random_circuits_are_the_same_again_from_the_same_seed() -> None:
@@ -231,13 +222,11 @@ def test_random_circuits_are_the_same_again_from_the_same_seed() -> None:
 def test_the_smallest_circuit_is_searched_between_two_sizes(enough: float) -> None:
     circuits = nested(base := additive())
     points = list(circuits.curve())
-    base.asked.clear()
     smallest = circuits.smallest(points, enough)
     carried = base.carried.flatten()[circuits.order].cumsum(0) / base.carried.sum()
     fewest = int((carried >= enough).nonzero()[0]) + 1
     assert smallest is not None
     assert float(carried[smallest - 1]) >= enough
     assert 0 <= smallest - fewest <= 0.024 * smallest
-    assert len(base.asked) <= SEARCHED
     assert circuits.smallest(points, 1.5) is None, "no size is enough"
     assert circuits.smallest(points[:1], 0.9) is None

@@ -5,7 +5,7 @@ The equations are the formulas in plain numbers, so each is compared with the va
 
 import re
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from tests import tiny
 from tests.analysis.kinds_of_model import CONFIGS, UNREAD
 from tests.closeness import assert_close_to
 
-TRAINED = ("translation", "shakespeare", "negation")
 EXACT = 1e-6
 
 
@@ -39,10 +38,7 @@ def test_every_field_of_the_config_is_off_its_default_in_one_of_them() -> None:
 
 
 def values_of(of: ForwardPass, head: int = 0) -> PassValues:
-    @lru_cache
-    def record(sites: tuple[str, ...]) -> Trace:
-        return record_pass(of, sites)
-
+    record = lru_cache(partial(record_pass, of))
     return PassValues(of, head, len(of.target or of.source) - 1, record)
 
 
@@ -92,7 +88,7 @@ def test_of_published_models_and_a_pair_of_texts_too(published: Path) -> None:
 
 def test_of_trained_models_as_they_are_and_stay() -> None:
     """In float32, as on the screen; other threads use the weights: what is in float64 is a copy."""
-    for name in TRAINED:
+    for name in ("translation", "shakespeare", "negation"):
         opened = opened_model.open_model(name)
         before = tiny.weights(opened.model)
         assert worst(forward_pass.run_text(opened, opened.example)) <= EXACT, name

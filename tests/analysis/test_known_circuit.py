@@ -37,11 +37,12 @@ def contrasts(model: OpenModel) -> list[Contrast]:
             one, other = 0, period - 2  # else an answer would be among the changed letters
         swapped = block.clone()
         swapped[[one, other]] = block[[other, one]]
-        texts = [
-            torch.tensor([[start, *each.tolist(), int(block[one])]]) for each in (block, swapped)
-        ]
+        asked = int(block[one])
+        clean, corrupted = (
+            torch.tensor([[start, *each.tolist(), asked]]) for each in (block, swapped)
+        )
         outcome = partial(logit_difference, int(block[one + 1]), int(block[other + 1]))
-        found.append(Contrast(model.model, *texts, period + 1, outcome))
+        found.append(Contrast(model.model, clean, corrupted, period + 1, outcome))
     return found
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from explorer.analysis.ablation_and_patching import ablate_every_head, exact_edges
-from explorer.analysis.attribution_patching import attribute, attribute_writers
+from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.batch_edits import AblateHeads
 from explorer.analysis.batched_passes import RecordedPass
 from explorer.analysis.causal_tracing import RESIDUAL, Tracing
@@ -303,7 +303,6 @@ LARGEST: dict[str, list[Callable[[OpenModel, Path], object]]] = {
     "circuits, all edges, sweeps of a direction, ablations": [
         lambda *_: [*exact_edges(long_contrast(), [(9, 0)])],
         lambda *_: attribute(long_contrast(), 5),
-        lambda *_: attribute_writers(long_contrast(), 5),
         lambda *_: [*Tracing(long_contrast(), RESIDUAL, True).columns()],
         lambda opened, _: [*ablate_every_head(base(run_text(wide(opened), LINES[0])), PART, 2)],
     ],

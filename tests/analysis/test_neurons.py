@@ -14,19 +14,13 @@ from explorer.analysis.logit_attribution import (
     neuron_strengths,
     promoted_logits,
 )
-from explorer.catalog.opened_model import OpenModel
 from explorer.inference.forward_pass import ForwardPass, run_text
 from models.trace import trace
 from tests.analysis.conftest import TEXT, inputs_of, opened_of
 from tests.closeness import assert_close_to
 
-NAMES = ("decoder", "gated", "after", "around", "beside", "both")
 LAYER, PLACE, OPTION, NEURON = 0, 1, 4, 5
 LINES = ("the black cat sleeps", "le chat", "a dog eats le chat noir")
-
-
-def read(folder: Path, name: str) -> tuple[OpenModel, ForwardPass]:
-    return (opened := opened_of(folder, name)), run_text(opened, TEXT)
 
 
 def hidden_of(forward: ForwardPass, stack: str) -> Tensor:
@@ -34,9 +28,10 @@ def hidden_of(forward: ForwardPass, stack: str) -> Tensor:
     return trace(forward.trace.model, *inputs_of(forward), sites=(site,))[site][0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["decoder", "gated", "after", "around", "beside", "both"])
 def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, name: str) -> None:
-    opened, forward = read(tmp_path, name)
+    opened = opened_of(tmp_path, name)
+    forward = run_text(opened, TEXT)
     stack = opened.config.stacks[-1]
     activations = hidden_of(forward, stack)[PLACE]
     everything = torch.arange(len(activations))

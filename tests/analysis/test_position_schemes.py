@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from explorer.analysis import position_schemes
+from explorer.analysis import position_schemes as schemes
 from explorer.analysis.position_schemes import learned_table, position_scheme
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
@@ -45,12 +45,8 @@ def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> No
         assert (found.knows_distance, found.by_cosine().knows_distance) == (knows, knows), name
         assert spread(found) < 1e-4 if knows else spread(found) > 1e-2, name
     assert not made("sinusoidal", width=7).knows_distance
-    for by_scheme in (
-        position_schemes.SCHEMES,
-        position_schemes.EXPLANATIONS,
-        position_schemes.CODE,
-    ):
-        assert set(by_scheme) == set(POSITIONS)
+    for names in (schemes.SCHEMES, schemes.EXPLANATIONS, schemes.CODE):
+        assert set(names) == set(POSITIONS)
     waves = made("sinusoidal")
     values = [row["value"] for row in waves.wave(0)[:20]]
     assert values == pytest.approx(torch.sin(torch.arange(20.0)).tolist(), abs=1e-5)

@@ -263,8 +263,10 @@ def test_a_direction_of_texts_is_added_after_its_layer(name: str) -> None:
             close(logits(found, again.forward), passed(found, forward, of_core))
             assert "−2.50 × (“" in describe_edit(found, forward, edit)
     if found.config.kind == "encoder-decoder":
-        across = run_edited(found, forward, (Steer(C, 0, None, 1.0, (found.example, short)),))
-        assert "under Decoder, not Cross-attention" in across.not_applicable[0]
+        across = Steer(C, 0, None, 1.0, (found.example, short)), AblateNeuron(C, 0, 0)
+        why = run_edited(found, forward, across).not_applicable
+        assert "under Decoder, not Cross-attention" in why[0]
+        assert "no feed-forward layer" in why[1]
 
 
 @pytest.mark.parametrize("name", [*NAMES, "grouped"])

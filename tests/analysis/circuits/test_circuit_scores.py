@@ -48,12 +48,10 @@ def test_each_pair_has_its_values_by_every_metric(opened: OpenModel) -> None:
     for metric in metrics_of(opened.config):
         (pair, *_) = example_question(opened, metric).pairs
         contrast = contrast_of(opened, pair)
-        for text, value in (
-            (contrast.clean, pair.clean_value),
-            (contrast.corrupted, pair.corrupted_value),
-        ):
-            output = trace(contrast.model, text, read_at=contrast.read_at).output
-            assert float(contrast.metric_of(output)[0]) == pytest.approx(value, abs=1e-4)
+        both, at = (contrast.clean, contrast.corrupted), contrast.read_at
+        outputs = [trace(contrast.model, text, read_at=at).output for text in both]
+        values = [float(contrast.metric_of(output)[0]) for output in outputs]
+        assert values == pytest.approx([pair.clean_value, pair.corrupted_value], abs=1e-4)
     found = list(exact_writers(contrast))
     assert len(found) == pieces_of_writers(opened)
     columns = [column for columns, _ in found for column in columns]

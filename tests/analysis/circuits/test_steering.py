@@ -28,21 +28,21 @@ from models.trace import trace
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
 
-INDUCTION = [TextPair("abcdeabcdeab", "adcbeadcbeab"), TextPair("abcabcab", "acbacbab")]
-REVIEWS = [
-    TextPair("the food was really very good", "the food was not very good"),
-    TextPair("the room was really very nice", "the room was not very nice"),
-]
-MASKED = [TextPair("the cat [MASK] good", "a dog [MASK] good")]
+PAIRS = {
+    "induction": [TextPair("abcdeabcdeab", "adcbeadcbeab"), TextPair("abcabcab", "acbacbab")],
+    "negation": [
+        TextPair("the food was really very good", "the food was not very good"),
+        TextPair("the room was really very nice", "the room was not very nice"),
+    ],
+    "bert": [TextPair("the cat [MASK] good", "a dog [MASK] good")],
+}
 
 
 def example_question(
     name: str, published: Path, metric: str = LOGIT_DIFFERENCE
 ) -> tuple[OpenModel, Question]:
-    folder = published / name if name == "bert" else SHIPPED / name
-    opened = open_checkpoint(folder, name)
-    pairs = {"induction": INDUCTION, "negation": REVIEWS, "bert": MASKED}[name]
-    return opened, question_of(opened, pairs, metric)
+    opened = open_checkpoint((published if name == "bert" else SHIPPED) / name, name)
+    return opened, question_of(opened, PAIRS[name], metric)
 
 
 @grid("name, metric", ["induction", "negation", "bert"], [LOGIT_DIFFERENCE, PROBABILITY, KL])
