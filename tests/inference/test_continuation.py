@@ -111,8 +111,7 @@ def test_a_drawn_branch_is_what_is_written(name: str, sampling: Sampling, publis
 
 def test_the_places_of_a_model_are_filled_to_the_last() -> None:
     for name in SHIPPED:
-        opened = opened_model.open_model(name)
-        sampling = Sampling(temperature=0.0)
+        opened, sampling = opened_model.open_model(name), Sampling(temperature=0.0)
         start = prompt_of(opened, opened.example)
         path = by_itself(opened, opened.example, sampling, 0, start.room)
         assert written(opened, opened.example, sampling, 0, 100) == path
