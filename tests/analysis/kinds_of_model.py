@@ -64,10 +64,11 @@ UNREAD = {"bos_id", "generation"}
 """Fields that only generation reads, so no analysis differs by them."""
 
 
-def each_kind(configs: Iterable[str]) -> list[Any]:
-    """Parameters for a test of each of these kinds; some of them only with `--thorough`."""
+def each_kind(names: Iterable[str], *also: str) -> list[Any]:
+    """Parameters for a test of these kinds: QUICK and `also`, or all with `--thorough`."""
+    quick = {*QUICK, *also}
     return [
-        pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in configs
+        pytest.param(name, marks=[pytest.mark.thorough] * (name not in quick)) for name in names
     ]
 
 

@@ -35,7 +35,7 @@ GROUPS = [
     config_of("decoder", n_kv_heads=1, parallel=True),
 ]
 """Their recorded keys and values are shared, where branches have some for each head."""
-EACH_KIND = pytest.mark.parametrize("name", each_kind(WIRED))
+EACH_KIND = pytest.mark.parametrize("name", each_kind(WIRED, "masked", "no last norm"))
 
 
 def one_edge_at_a_time(config: TransformerConfig, differs: int, more: int = 0) -> None:
