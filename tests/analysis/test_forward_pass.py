@@ -77,13 +77,12 @@ def test_every_stage_follows_from_those_before_and_every_number_opens(found: For
     every_cell_is_opened(values_of(found, head=found.config.n_heads - 1))
 
 
-def test_of_published_models_and_a_pair_of_texts_too(published: Path) -> None:
-    bert, t5 = (opened_model.open_checkpoint(published / name, name) for name in ("bert", "t5"))
-    pair = forward_pass.run_text(bert, "the cat was good", "the dog")
-    assert set(values_of(pair).segments("encoder").tolist()) == {0, 1}
-    for of in (pair, forward_pass.run_text(t5, "the cat was good")):
-        assert worst(of) <= EXACT
-        every_cell_is_opened(values_of(of))
+def test_of_a_pair_of_texts_too(published: Path) -> None:
+    bert = opened_model.open_checkpoint(published / "bert", "bert")
+    pair = values_of(forward_pass.run_text(bert, "the cat was good", "the dog"))
+    assert set(pair.segments("encoder").tolist()) == {0, 1}
+    assert worst(pair.forward) <= EXACT
+    every_cell_is_opened(pair)
 
 
 def test_of_trained_models_as_they_are_and_stay() -> None:

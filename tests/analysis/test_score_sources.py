@@ -239,9 +239,9 @@ def test_the_command_writes_the_sources(tmp_path: Path, capsys: pytest.CaptureFi
     forward = run_text(opened, opened.example)
     ours = score_sources(forward, "decoder.self_attn", 1, 0, len(forward.target) - 1, 1)
     assert made["contrast"] == pytest.approx(ours.contrast)
-    for side, sources in zip(("query", "key"), ours.sides, strict=True):
+    for side, total in zip(("query", "key"), ours.sums, strict=True):
         values = [one["value"] for one in made["sources"] if one["side"] == side]
-        assert values == pytest.approx([source.value for source in sources])
+        assert sum(values) + (made["position_bias"] or 0) == pytest.approx(total, rel=1e-4)
     assert sources_in_words(ours, forward.columns) in capsys.readouterr().out
     for wrong, why in (
         (["--head", "9.0", "--key", "1"], "--head must be a layer from 0 to"),
