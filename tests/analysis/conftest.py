@@ -1,5 +1,7 @@
 """A shaken model of every kind over one text, in double precision, for what must hold of all."""
 
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.token import DECODER, SOURCE
-from tests.analysis.kinds_of_model import KINDS_OF_MODEL, QUICK
+from tests.analysis.kinds_of_model import KINDS_OF_MODEL, each_kind
 from tests.tiny import WORDS, saved_and_opened
 
 TEXT = "the black cat sleeps le chat"
@@ -35,12 +37,13 @@ def inputs_of(found: ForwardPass) -> list[Tensor]:
     return [torch.tensor([[token.id for token in side]]) for side in sides]
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough)
-        for name in KINDS_OF_MODEL
-    ]
-)
-def found(request: pytest.FixtureRequest, tmp_path: Path) -> ForwardPass:
+@pytest.fixture(scope="session")
+def shaken_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], OpenModel]:
+    """A model of a kind, which no test may change."""
+    return cache(partial(opened_of, tmp_path_factory.mktemp("kinds")))
+
+
+@pytest.fixture(params=each_kind(KINDS_OF_MODEL))
+def found(request: pytest.FixtureRequest, shaken_model: Callable[[str], OpenModel]) -> ForwardPass:
     """A reading that a test may change."""
-    return read(tmp_path, request.param)
+    return forward_pass.run_batch_uncached(shaken_model(request.param), (TEXT,))[0]

@@ -21,16 +21,18 @@ TOKENS, DIFFERS = 5, 2
 """Of both texts, which begin with the same two."""
 
 
-def contrast_of(
-    config: TransformerConfig,
-    differs: int = DIFFERS,
-    outcome: Callable[[Tensor], Tensor] = lambda logits: logits[:, 0] - logits[:, 1],
-) -> Contrast:
-    """Two texts that differ in one token, in float64."""
+def contrast_of(config: TransformerConfig, differs: int = DIFFERS, more: int = 0) -> Contrast:
+    """Two texts in float64: the corrupted one has another token there, `more` times again."""
     clean = ids_of(1, TOKENS)
-    corrupted = clean.clone()
-    corrupted[0, differs] = clean[0, differs] % 10 + 3
-    return Contrast(shaken(config), clean, corrupted, TOKENS - 1, outcome)
+    other = (clean[:, [differs]] % 10 + 3).expand(1, more + 1)
+    corrupted = torch.cat([clean[:, :differs], other, clean[:, differs + 1 :]], 1)
+    place = TOKENS - 1
+    contrast = Contrast(shaken(config), clean, corrupted, place, lambda at: at[:, 0] - at[:, 1])
+    if not more:
+        return contrast
+    first, second = ([Token(at, "") for at in text[0].tolist()] for text in (clean, corrupted))
+    partners = align_texts(first, second, (place, place + more))
+    return replace(contrast, corrupted_place=place + more, partners=partners)
 
 
 def texts_of(contrast: Contrast) -> tuple[Tensor, Tensor]:
@@ -82,17 +84,6 @@ def _write(contrast: Contrast, wiring: Wiring, place: Place, seen: Trace) -> Ten
     wide = contrast.config.head_width
     columns = slice(place.head * wide, (place.head + 1) * wide)
     return seen[f"{at}.self_attn.head_out"][0, place.head] @ weight[:, columns].mT
-
-
-def unequal_contrast(config: TransformerConfig, more: int = 1) -> Contrast:
-    """The same with a token replaced by several others, or by none."""
-    contrast = contrast_of(config)
-    clean, other = contrast.clean, contrast.corrupted[:, [DIFFERS]].expand(1, more + 1)
-    corrupted = torch.cat([clean[:, :DIFFERS], other, clean[:, DIFFERS + 1 :]], 1)
-    places = TOKENS - 1, TOKENS - 1 + more
-    first, second = ([Token(at, "") for at in text[0].tolist()] for text in (clean, corrupted))
-    partners = align_texts(first, second, places)
-    return replace(contrast, corrupted=corrupted, corrupted_place=places[1], partners=partners)
 
 
 def partner_values(contrast: Contrast, clean: Tensor, corrupted: Tensor) -> Tensor:

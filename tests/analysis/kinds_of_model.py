@@ -1,6 +1,9 @@
 """Every kind of model that an analysis must hold for, as what differs from a plain decoder."""
 
+from collections.abc import Iterable
 from typing import Any
+
+import pytest
 
 from explorer.analysis.wiring import WiringError, wiring_of
 from models import TransformerConfig
@@ -59,6 +62,14 @@ QUICK = ["sink logit", "gated heads", *"grouped relative capped after around bes
 CONFIGS = {name: config_of(**changes) for name, changes in KINDS_OF_MODEL.items()}
 UNREAD = {"bos_id", "generation"}
 """Fields that only generation reads, so no analysis differs by them."""
+
+
+def each_kind(names: Iterable[str], *also: str) -> list[Any]:
+    """Parameters for a test of these kinds: QUICK and `also`, or all with `--thorough`."""
+    quick = {*QUICK, *also}
+    return [
+        pytest.param(name, marks=[pytest.mark.thorough] * (name not in quick)) for name in names
+    ]
 
 
 def has_edges(config: TransformerConfig) -> bool:

@@ -1,6 +1,4 @@
-"""Estimates of parts and edges: those of autograd by hand, and those of the published formula."""
-
-from pathlib import Path
+"""Estimates of parts and edges are those of autograd by hand."""
 
 import pytest
 import torch
@@ -12,22 +10,29 @@ from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.wiring import WiringError, plain_wiring, wiring_of
 from models import TransformerConfig, trace
 from models.gradients import GradientError
-from tests.analysis.contrasts import DIFFERS, contrast_of, metric_of, passed, texts_of, written
-from tests.analysis.eap_by_hooks import published_scores
-from tests.analysis.kinds_of_model import CONFIGS, SUMMED, WIRED
+from tests.analysis.contrasts import (
+    DIFFERS,
+    contrast_of,
+    metric_of,
+    partner_values,
+    passed,
+    texts_of,
+    written,
+)
+from tests.analysis.kinds_of_model import CONFIGS, SUMMED, WIRED, each_kind
 from tests.closeness import assert_close_to as close
-from tests.grids import grid
-from tests.parity.cases import CASES
-from tests.parity.families import AllInDouble, open_pair
 from tests.tiny import config_of
 
 STEPS = (1, 3)
+HOW = ((3, 0), (1, 1), (1, -1))
+"""Steps of the way, and the tokens that the corrupted text has more than the clean one."""
 
 
 def edges_by_hand(contrast: Contrast, steps: int) -> Tensor:
     """∂m/∂c at c = 0 where c times the difference of each write is added to each input, (r, w)."""
     wiring = wiring_of(contrast.config)
-    lost = torch.sub(*(written(contrast, wiring, text) for text in texts_of(contrast)))
+    clean, corrupted = (written(contrast, wiring, text) for text in texts_of(contrast))
+    lost = clean - partner_values(contrast, clean, corrupted)
     factors = torch.zeros(len(wiring.rows), len(wiring.columns), dtype=lost.dtype)
     factors.requires_grad_()
     added = torch.einsum("rw,wtd->rtd", factors, lost)
@@ -46,7 +51,8 @@ def writers_by_hand(contrast: Contrast, steps: int) -> Tensor:
     at, first = {}, 0
     for site, places in wiring.writers.items():
         some = factors[first : first + len(places)]
-        at[site] = some[:, None, None] * (clean[site][0] - corrupted[site][0])
+        lost = clean[site][0] - partner_values(contrast, clean[site][0], corrupted[site][0])
+        at[site] = some[:, None, None] * lost
         first += len(places)
     return _mean_slope(contrast, steps, factors, at)
 
@@ -55,6 +61,7 @@ def _mean_slope(contrast: Contrast, steps: int, by: Tensor, added: dict[str, Ten
     """The gradient with `added` at these sites, the mean over the way of the embedding."""
     first = next(iter(plain_wiring(contrast.config).writers))
     clean, corrupted = (trace(contrast.model, text)[first] for text in texts_of(contrast))
+    corrupted = partner_values(contrast, clean, corrupted)
     total = torch.zeros_like(by)
     for step in range(1, steps + 1):
         embedding = corrupted + step / steps * (clean - corrupted)
@@ -69,15 +76,18 @@ def _mean_slope(contrast: Contrast, steps: int, by: Tensor, added: dict[str, Ten
     return total
 
 
-@grid("steps, config", STEPS, WIRED.values())
-def test_estimates_are_those_of_autograd_by_hand(config: TransformerConfig, steps: int) -> None:
-    contrast = contrast_of(config)
+@pytest.mark.parametrize("name", each_kind(WIRED))
+@pytest.mark.parametrize(("steps", "more"), HOW)
+def test_estimates_are_those_of_autograd_by_hand(name: str, steps: int, more: int) -> None:
+    """Of texts of equal length and of unequal ones, where the places of partners are compared."""
+    config = WIRED[name]
+    contrast = contrast_of(config, more=more)
     found = attribute(contrast, steps)
     assert found.edges is not None
     close(found.edges, edges_by_hand(contrast, steps))
     close(found.writers, writers_by_hand(contrast, steps))
     close(attribute_writers(contrast, steps).writers, found.writers)
-    ends = [metric_of(contrast, text) for text in texts_of(contrast)]
+    ends = [metric_of(side, side.clean) for side in (contrast, contrast.swapped)]
     assert [found.clean, found.corrupted] == pytest.approx(ends, abs=1e-12)
     close(found.edges.sum(0), found.writers)  # what a part writes has no other way to the output
     is_edge = wiring_of(config).is_edge
@@ -93,35 +103,13 @@ def test_estimates_are_those_of_autograd_by_hand(config: TransformerConfig, step
     assert positions_of_edges(contrast, [], steps).shape == (0, contrast.clean.shape[1])
 
 
-@grid("steps, config", STEPS, SUMMED.values())
-def test_parts_have_estimates_where_edges_have_none(config: TransformerConfig, steps: int) -> None:
-    contrast = contrast_of(config)
+@pytest.mark.parametrize("name", each_kind(SUMMED))
+@pytest.mark.parametrize("steps", STEPS)
+def test_parts_have_estimates_where_edges_have_none(name: str, steps: int) -> None:
+    contrast = contrast_of(SUMMED[name])
     found = attribute_writers(contrast, steps)
     assert found.edges is None
     close(found.writers, writers_by_hand(contrast, steps))
-
-
-def test_the_whole_way_is_the_whole_difference() -> None:
-    """The embedding's estimate over many steps, which is an integral over the way."""
-    found = attribute_writers(contrast_of(CONFIGS["decoder"]), steps=400)
-    assert float(found.writers[0]) == pytest.approx(found.clean - found.corrupted, rel=1e-2)
-
-
-@pytest.mark.parametrize("steps", STEPS)
-def test_scores_are_those_of_the_formula_in_hooks(tmp_path: Path, steps: int) -> None:
-    """On the reference library's own Llama, whose weights ours are."""
-    pair = open_pair(CASES["llama"], tmp_path).double()
-    clean = torch.arange(3, 12)[None]
-    corrupted = clean.clone()
-    corrupted[0, [1, 4]] = torch.tensor([20, 21])
-    texts = (clean, corrupted)
-    contrast = Contrast(pair.ours.model, *texts, 8, lambda logits: logits[:, 7] - logits[:, 30])
-    with AllInDouble():
-        theirs = published_scores(pair.reference, clean, corrupted, (7, 30), steps)
-    found = attribute(contrast, steps)
-    assert found.edges is not None
-    assert float(theirs.abs().max()) > 1e-3
-    close(found.edges, theirs)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from models import TransformerConfig, trace
 from models.interventions import Edit, Mean, Replace, ReplaceAt, Scale, SetCell
 from models.trace import CHEAP_SITES, Trace
 from tests.analysis.contrasts import contrast_of, metric_of
-from tests.analysis.kinds_of_model import CONFIGS
+from tests.analysis.kinds_of_model import CONFIGS, each_kind
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
 from tests.tiny import config_of, inputs_of, shaken
@@ -34,6 +34,7 @@ from tests.tiny import config_of, inputs_of, shaken
 SELF = "decoder.self_attn"
 PLACE, SHARED = 4, 3
 """The position that is read, and the tokens that two texts begin with."""
+EACH_KIND = pytest.mark.parametrize("name", each_kind(CONFIGS))
 FEW = ("decoder", "grouped", "first", "rotary", "around", "capped", "beside")
 
 
@@ -78,12 +79,13 @@ class Recorded:
                 close(found[layer][head], self.alone(off))
 
 
-@grid("padded, config", [(), (0, 1), (-1,)], CONFIGS.values())
+@EACH_KIND
 def test_heads_ablated_many_at_a_time_are_ablated_one_by_one(
-    config: TransformerConfig, padded: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one batch or in batches of two, read at the first, a middle and the last token."""
-    passed = Recorded(config, padded=padded)
+    config = CONFIGS[name]
+    passed = Recorded(config, padded=(0, 1))
     for place in (0, 2, passed.given[-1].shape[1] - 1):
         with monkeypatch.context() as patch:
             if place == 2:
@@ -154,14 +156,12 @@ def sizes_of(config: TransformerConfig, *edits: Edit) -> list[int]:
 
 def test_what_a_row_holds_decides_the_size_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights that edits hold, and capped scores, which are never fused: heads × queries × keys."""
-    small = {"d_model": 4, "n_heads": 4, "d_ff": 4}
-    cuts = SetCell("decoder.0.self_attn.weights", 2, 1)
+    small = config_of("decoder", d_model=4, n_heads=4, d_ff=4)
     monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 2 * (6 * 16 + 2 * 4 * 36 + 6 * 4))
-    assert sizes_of(config_of("decoder", **small), cuts) == [2, 2, 1]
-    assert sizes_of(config_of("decoder", **small)) == [5]
+    assert sizes_of(small, SetCell("decoder.0.self_attn.weights", 2, 1)) == [2, 2, 1]
+    assert sizes_of(small) == [5]
     monkeypatch.setattr(batched_passes, "NUMBERS_HELD", 2 * 2 * 4 * 36)
-    for kind in ("decoder", "encoder-decoder"):
-        assert sizes_of(config_of(kind, **small, attention_cap=5.0)) == [2, 2, 1]
+    assert sizes_of(small.replace(attention_cap=5.0)) == [2, 2, 1]
 
 
 class Patched(Recorded):
@@ -210,8 +210,10 @@ class Patched(Recorded):
         return base
 
 
-@grid("padded, config", [(), (0, 1), (-1,)], CONFIGS.values())
-def test_a_late_branch_is_a_whole_pass(config: TransformerConfig, padded: tuple[int, ...]) -> None:
+@EACH_KIND
+@pytest.mark.parametrize("padded", [(), (-1,)], ids=str)
+def test_a_late_branch_is_a_whole_pass(name: str, padded: tuple[int, ...]) -> None:
+    config = CONFIGS[name]
     base = Patched(config, padded=padded).has_every_part_alone()
     starts = {part.name: base.start(part.name) for part in parts(config)}
     is_shared = config.kind != "encoder" and config.head == "language-model"
@@ -313,19 +315,25 @@ def grid_of(contrast: Contrast, site: str, denoising: bool) -> TracedGrid:
     return tracing.grid([*tracing.columns()])
 
 
-@grid("site, denoising, config", SITES, (True, False), TRACED.values())
-def test_each_cell_is_its_own_pass(config: TransformerConfig, site: str, denoising: bool) -> None:
-    contrast = contrast_of(config)
+@grid("site, denoising, more, config", SITES, (True, False), (0, 1), TRACED.values())
+def test_each_cell_is_its_own_pass(
+    config: TransformerConfig, site: str, denoising: bool, more: int
+) -> None:
+    """Patched at the partner of its position, or as it was where it has none."""
+    contrast = contrast_of(config, more=more)
     found = grid_of(contrast, site, denoising)
-    both = contrast.clean, contrast.corrupted
-    passed, other = both[::-1] if denoising else both
-    values = trace(contrast.model, other, sites=[f"*.{site}"])
-    assert found.values.shape == (config.n_layers, 5)
-    for layer, position in product(range(config.n_layers), range(5)):
+    patched = contrast.swapped if denoising else contrast
+    tokens = patched.clean.shape[1]
+    partners = dict(patched.partners) or {at: at for at in range(tokens)}
+    values = trace(contrast.model, patched.corrupted, sites=[f"*.{site}"])
+    assert found.values.shape == (config.n_layers, tokens)
+    for layer, position in product(range(config.n_layers), range(tokens)):
         at = f"{config.stacks[-1]}.{layer}.{site}"
-        alone = metric_of(contrast, passed, ReplaceAt(at, position, values[at][0, position]))
+        there = [partners[position]] if position in partners else []
+        edits = [ReplaceAt(at, position, values[at][0, place]) for place in there]
+        alone = metric_of(patched, patched.clean, *edits)
         assert float(found.values[layer, position]) == pytest.approx(alone, abs=1e-6)
-    ends = [metric_of(contrast, text) for text in both]
+    ends = [metric_of(side, side.clean) for side in (contrast, contrast.swapped)]
     assert [found.clean, found.corrupted] == pytest.approx(ends, abs=1e-6)
 
 

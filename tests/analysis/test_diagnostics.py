@@ -1,7 +1,6 @@
 """Diagnostics find what was planted, and nothing in what is sound."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,29 +33,17 @@ def titles(found: list[Diagnostic], *levels: str) -> list[str]:
     return [finding.title for finding in found if finding.level in levels or not levels]
 
 
-def changed(
-    change: Callable[[str, torch.nn.Parameter], object], config: TransformerConfig = TINY
-) -> Transformer:
-    """A fresh model, each of whose parameters was changed in place."""
-    model = Transformer(config)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            change(name, parameter)
-    return model
-
-
 def shaken(config: TransformerConfig = TINY) -> Transformer:
     """A model that is neither fresh nor noise."""
-    generator = torch.Generator().manual_seed(1)
-
-    def shake(_: str, parameter: torch.nn.Parameter) -> None:
-        strong = torch.randn(parameter.shape[0], 1, generator=generator)
-        if parameter.dim() == 1:
-            parameter.add_(0.1 * strong[:, 0])
-        else:
-            parameter.add_(strong @ torch.randn(1, parameter.shape[1], generator=generator))
-
-    return changed(shake, config)
+    model, generator = Transformer(config), torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            strong = torch.randn(parameter.shape[0], 1, generator=generator)
+            if parameter.dim() == 1:
+                parameter.add_(0.1 * strong[:, 0])
+            else:
+                parameter.add_(strong @ torch.randn(1, parameter.shape[1], generator=generator))
+    return model
 
 
 def of_model(model: Transformer) -> list[Diagnostic]:
@@ -96,13 +83,14 @@ def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) ->
             assert titles(of_model(Transformer(config)), "warning") == ["Looks untrained"]
             assert titles(of_model(shaken(config)), "error", "warning", "note") == []
 
-    def as_the_reference(name: str, parameter: torch.nn.Parameter) -> None:
-        if parameter.dim() > 1:
-            parameter.normal_(0, 0.02)
+    as_the_reference = Transformer(TINY)
+    with torch.no_grad():
+        for name, parameter in as_the_reference.named_parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0, 0.02)
             if "embedding" in name:
                 parameter[0] = 0  # the padding token
-
-    assert titles(of_model(changed(as_the_reference)), "warning") == ["Looks untrained"]
+    assert titles(of_model(as_the_reference), "warning") == ["Looks untrained"]
     bare = Transformer(TINY.replace(norm="rms", bias=False, qkv_bias=False))
     (finding,) = diagnostics.training_findings(bare, list(summarized(bare)))
     assert finding.sentence.startswith("Every norm gain is exactly 1, and the singular values")

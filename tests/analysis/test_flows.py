@@ -1,7 +1,7 @@
 """Rollout, maximum flow and flow of information: against paths, cuts and loops by hand."""
 
+from functools import reduce
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +18,7 @@ from explorer.analysis.information_flow import (
     information_flow,
     route,
 )
-from explorer.catalog import opened_model
-from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.inference.forward_pass import ForwardPass
 from models.frozen_scales import sum_norm
 from models.normalization import LayerNorm
 from models.trace import EVERYTHING, Trace, trace
@@ -51,7 +50,6 @@ def test_half_is_looked_up_and_half_stays() -> None:
     assert list(rollouts.flow_to([row], 5)) == row[5].tolist()
 
 
-@settings(deadline=None, max_examples=20)
 @given(GRAPHS)
 def test_the_edges_carry_a_row_of_the_rollout(graph: tuple[int, int, int, bool]) -> None:
     mixing = stack(*graph)
@@ -63,20 +61,14 @@ def test_the_edges_carry_a_row_of_the_rollout(graph: tuple[int, int, int, bool])
         assert_close_to(below.sum(1), above.sum(0), what="what comes in goes on")
 
 
-@settings(deadline=None, max_examples=15)
 @given(GRAPHS)
-def test_rollout_sums_all_paths_and_no_less_flows(graph: tuple[int, int, int, bool]) -> None:
+def test_rollout_is_a_product_and_no_less_flows(
+    graph: tuple[int, int, int, bool],
+) -> None:
     mixing = stack(*graph)
-    tokens, last = len(mixing[0]), len(mixing[0]) - 1
+    last = len(mixing[0]) - 1
     found = rollouts.rollout(mixing)
-    for start, end in product(range(tokens), repeat=2):
-        total = 0.0
-        for between in product(range(tokens), repeat=len(mixing) - 1):
-            share = 1.0
-            for layer, step in zip(mixing[::-1], pairwise([start, *between, end]), strict=True):
-                share *= float(layer[step])
-            total += share
-        assert float(found[start, end]) == pytest.approx(total)
+    assert_close_to(found, reduce(torch.matmul, mixing[::-1]))
     for flow, share in zip(rollouts.flow_to(mixing, last), found[last].tolist(), strict=True):
         assert share - 1e-9 <= flow <= 1 + 1e-9
 
@@ -99,7 +91,7 @@ def smallest_cut(mixing: list[Tensor], token: int, column: int) -> float:
     return best
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(some.sampled_from([(1, 3), (2, 2), (3, 2), (2, 3)]), some.integers(0, 9999), some.booleans())
 def test_the_flow_is_the_smallest_cut(size: tuple[int, int], seed: int, is_causal: bool) -> None:
     mixing, token = stack(*size, seed, is_causal), size[1] - 1
@@ -116,18 +108,6 @@ def test_what_can_be_reached_grows_with_the_layers() -> None:
     assert rollouts.has_path([window] * 2)[4].tolist() == [False, False, True, True, True]
     assert bool(rollouts.has_path([window] * 9)[4].all())
     assert rollouts.has_path([torch.zeros(2, 2).bool()]).tolist() == [[True, False], [False, True]]
-
-
-def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
-    for name in ("translation", "letters", "reviews"):
-        forward = run_text(opened_model.open_checkpoint(small_models / name, name), "the cat")
-        for part in forward.parts:
-            if part.name.endswith("self_attn"):
-                mixing = rollouts.half_residual_layers(forward, part.name, part.layers)
-                sums = rollouts.rollout(mixing).sum(-1)
-                assert_close_to(sums, torch.ones_like(sums), what=name)
-                alone = rollouts.rollout(rollouts.half_residual_layers(forward, part.name, 1))
-                assert (alone == 0).equal(~rollouts.has_path([forward.mask(part.name)])), name
 
 
 def behind(norm: nn.Module, part: Tensor, whole: Tensor) -> Tensor:

@@ -32,10 +32,6 @@ def model_of(shape: dict[str, Any]) -> Transformer:
     return shaken(config_of(**{"n_layers": 3, **shape})).requires_grad_(False)
 
 
-def blocks_of(model: Transformer) -> Any:
-    return model.last_stack.blocks
-
-
 def folded(norm: torch.nn.Module, d: int) -> Tensor:
     """The matrix (d, d) of a norm without its scale."""
     if isinstance(norm, torch.nn.Identity):
@@ -43,6 +39,18 @@ def folded(norm: torch.nn.Module, d: int) -> Tensor:
     weight: Any = norm.weight
     gain = torch.diag(weight)
     return gain if isinstance(norm, RMSNorm) else gain @ (torch.eye(d).double() - 1 / d)
+
+
+def blocks_of(model: Transformer) -> Any:
+    return model.last_stack.blocks
+
+
+def later(blocks: Any, writes: Tensor) -> Tensor:
+    """What blocks make of a write (d, …): post-norm stands in the stream itself."""
+    for block in blocks:
+        for residual in (block.self_residual, block.mlp_residual):
+            writes = folded(sum_norm(residual), len(writes)) @ writes
+    return writes
 
 
 def whole(model: Transformer, layer: int, head: int) -> tuple[Tensor, Tensor]:
@@ -86,26 +94,9 @@ def test_composition_is_that_of_whole_matrices(shape: dict[str, Any]) -> None:
     for layer in range(2):
         for head in range(config.n_heads):
             _, ov = whole(model, layer, head)
-            for block in blocks[layer:2]:  # what stands in the stream itself (post-norm)
-                for residual in (block.self_residual, block.mlp_residual):
-                    ov = folded(sum_norm(residual), config.d_model) @ ov
+            ov = later(blocks[layer:2], ov)
             expected = [(each @ ov).norm() / each.norm() / ov.norm() for each in (qk.T, qk, own)]
             assert_close_to(found[:, layer, head], torch.stack(expected))
-
-
-def test_a_head_that_reads_what_another_writes_has_a_score_of_one() -> None:
-    """The keys of one read the only direction that the other writes; its queries read another."""
-    here = head_circuits.head_weights(shaken(config_of()), 1, 0)
-    value, output = torch.zeros(4, 12).double(), torch.zeros(12, 4).double()
-    value[0, 3], output[5, 0] = 1.0, 2.0
-    key, query = torch.zeros(4, 12).double(), torch.zeros(4, 12).double()
-    key[1, 5], query[1, 7] = 3.0, 0.5
-    made = type(here)(query, key, here.value, here.output)
-    q, k, _ = head_circuits.composition_scores(made, value, output).tolist()
-    assert (q, k) == (0.0, pytest.approx(1.0))
-    left, right = torch.randn(7, 4).double(), torch.randn(7, 4).double()
-    found = head_circuits.singular_values_of_product(left, right)
-    assert_close_to(found, torch.linalg.svdvals(left.T @ right), 1e-8)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -122,10 +113,7 @@ def test_the_eigenvalues_are_those_of_the_circuit_between_tokens(shape: dict[str
         value = block.self_attn.v_proj.weight[group * w : (group + 1) * w]
         writes = folded(block.self_residual.out_norm, config.d_model)
         through = writes @ block.self_attn.o_proj.weight[:, head * w : (head + 1) * w] @ value
-        for each in blocks_of(model)[1:]:
-            for residual in (each.self_residual, each.mlp_residual):
-                through = folded(sum_norm(residual), config.d_model) @ through
-        through = folded(stack.norm, config.d_model) @ through
+        through = folded(stack.norm, config.d_model) @ later(blocks_of(model)[1:], through)
         head_of_model: Any = model.head
         words = stack.embedding.weight if config.tie_embeddings else head_of_model.weight
         circuit = words @ through @ read.T  # (v, v)

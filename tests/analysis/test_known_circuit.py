@@ -7,7 +7,7 @@ so what followed it is another letter; nothing else differs, and no answer chang
 Source: In-context Learning and Induction Heads (Olsson et al. 2022).
 """
 
-from functools import cache
+from functools import partial
 
 import pytest
 import torch
@@ -18,110 +18,77 @@ from explorer.analysis.attribution_patching import attribute
 from explorer.analysis.circuit_faithfulness import strongest_edges
 from explorer.analysis.circuit_metrics import Contrast
 from explorer.analysis.circuits.head_scores import standard_scores
-from explorer.analysis.wiring import Wiring, wiring_of
-from explorer.catalog.opened_model import OpenModel, open_checkpoint
-from explorer.catalog.shipped import SHIPPED
+from explorer.analysis.wiring import wiring_of
+from explorer.catalog.opened_model import OpenModel, open_model
 
-TWO_LAYERS = pytest.mark.parametrize("name", ["induction", "induction-learned"])
-PERIODS = range(4, 12)
-DRAWN = 2
-"""Pairs of each period."""
-STEPS = 5
+PERIODS, STEPS = range(4, 12), 5
 LETTERS = torch.arange(26)
 
 
-@cache
-def opened(name: str) -> OpenModel:
-    return open_checkpoint(SHIPPED / name, name)
-
-
-@cache
-def contrasts(name: str) -> list[Contrast]:
+def contrasts(model: OpenModel) -> list[Contrast]:
     """`<s>`, a block of different letters, and one of them again: which letter followed it?"""
-    model, first, start = opened(name).model, opened(name).tokenizer.id_of("a"), 1
+    first, start = model.tokenizer.id_of("a"), 1
     random = torch.Generator().manual_seed(0)
     found = []
-    for period in [period for period in PERIODS for _ in range(DRAWN)]:
+    for period in PERIODS:
         block = LETTERS[torch.randperm(26, generator=random)[:period]] + first
         one, other = sorted(torch.randperm(period - 1, generator=random)[:2].tolist())
         if other == one + 1:
             one, other = 0, period - 2  # else an answer would be among the changed letters
         swapped = block.clone()
         swapped[[one, other]] = block[[other, one]]
-        both, asked = (block, swapped), int(block[one])
-        texts = [torch.tensor([[start, *each.tolist(), asked]]) for each in both]
-        answer, against = int(block[one + 1]), int(block[other + 1])
-
-        def outcome(logits: Tensor, answer: int = answer, against: int = against) -> Tensor:
-            return logits[:, answer] - logits[:, against]
-
-        found.append(Contrast(model, texts[0], texts[1], period + 1, outcome))
+        asked = int(block[one])
+        clean, corrupted = (
+            torch.tensor([[start, *each.tolist(), asked]]) for each in (block, swapped)
+        )
+        outcome = partial(logit_difference, int(block[one + 1]), int(block[other + 1]))
+        found.append(Contrast(model.model, clean, corrupted, period + 1, outcome))
     return found
 
 
-@cache
-def estimates(name: str, steps: int) -> Tensor:
-    """The mean over the pairs, (r, w)."""
-    found = [attribute(each, steps).edges for each in contrasts(name)]
+def logit_difference(answer: int, against: int, logits: Tensor) -> Tensor:
+    return logits[:, answer] - logits[:, against]
+
+
+def mean_estimates(pairs: list[Contrast], steps: int) -> Tensor:
+    """(r, w)."""
+    found = [attribute(each, steps).edges for each in pairs]
     return torch.stack([each for each in found if each is not None]).mean(0)
 
 
-@cache
-def exact(name: str) -> Tensor:
-    """The mean over the pairs, (r, w)."""
-    wiring = wiring_of(opened(name).config)
-    edges = [(row, column) for row, column in wiring.is_edge.nonzero().tolist()]
-    total = torch.zeros(wiring.is_edge.shape)
-    for contrast in contrasts(name):
-        for at, lost in exact_edges(contrast, edges):
-            total[edges[at]] += lost / len(contrasts(name))
-    return total
-
-
-def between_heads(wiring: Wiring) -> Tensor:
-    rows = torch.tensor([place.kind == "head" for place in wiring.rows])
-    columns = torch.tensor([place.kind == "head" for place in wiring.columns])
-    return wiring.is_edge & rows[:, None] & columns
-
-
-@TWO_LAYERS
+@pytest.mark.parametrize("name", ["induction", "induction-learned"])
 def test_the_strongest_edge_between_heads_is_the_k_composition_of_induction(name: str) -> None:
     """From the previous-token head to the keys of an induction head, as attention shows them.
 
-    By the estimate and exactly. Both heads of the second layer are induction heads.
+    By the estimate and exactly. At the clean text alone attention has all its weight on one key,
+    so its slope is next to nothing, and EAP misses what EAP-IG finds.
     """
-    wiring, attention = wiring_of(opened(name).config), standard_scores(opened(name))
-    induction = attention["induction"]
+    model = open_model(name)
+    wiring, attention, pairs = wiring_of(model.config), standard_scores(model), contrasts(model)
     previous_token_head = divmod(int(attention["previous"].argmax()), 2)
-    assert (induction[1] > 0.5).all()
-    assert (induction[0] < 0.1).all()
-    for scores in (estimates(name, STEPS), exact(name)):
-        strongest = int(strongest_edges(scores, between_heads(wiring))[0])
-        row, column = divmod(strongest, len(wiring.columns))
+    rows = torch.tensor([place.kind == "head" for place in wiring.rows])
+    columns = torch.tensor([place.kind == "head" for place in wiring.columns])
+    between_heads = wiring.is_edge & rows[:, None] & columns
+    edges = [(row, column) for row, column in between_heads.nonzero().tolist()]
+    exact = torch.zeros(wiring.is_edge.shape)
+    for contrast in pairs:
+        for at, lost in exact_edges(contrast, edges):
+            exact[edges[at]] += lost / len(pairs)
+    estimates = mean_estimates(pairs, STEPS)
+    for scores in (estimates, exact):
+        row, column = divmod(int(strongest_edges(scores, between_heads)[0]), len(wiring.columns))
         writer, reader = wiring.columns[column], wiring.rows[row]
         assert (writer.layer, writer.head) == previous_token_head
         assert (reader.layer, reader.reads) == (1, "k")
-        if name == "induction":  # with learned positions both have as high scores, up to 2 %
-            assert reader.head == int(induction[1].argmax())
-
-
-@TWO_LAYERS
-def test_at_the_clean_text_alone_the_gradient_misses_it(name: str) -> None:
-    """Attention there has all its weight on one key, and its slope is next to nothing.
-
-    So EAP gives the strongest edge less than a tenth of what it carries, EAP-IG about as much.
-    """
-    place = strongest_edges(exact(name), between_heads(wiring_of(opened(name).config)))[0]
-    carried = float(exact(name).flatten()[place])
+    carried = float(exact[row, column])
     assert carried > 3
-    assert abs(float(estimates(name, 1).flatten()[place])) < 0.1 * carried
-    assert 0.6 * carried < float(estimates(name, STEPS).flatten()[place]) < 1.6 * carried
+    assert abs(float(mean_estimates(pairs, 1)[row, column])) < 0.1 * carried
+    assert 0.6 * carried < float(estimates[row, column]) < 1.6 * carried
 
 
-def test_one_layer_has_no_edge_between_heads_and_no_answer() -> None:
-    name = "induction-control"
-    assert not between_heads(wiring_of(opened(name).config)).any()
-    found = [attribute(each) for each in contrasts(name)]
-    solved = [attribute(each) for each in contrasts("induction")]
-    one, two = (sum(each.clean - each.corrupted for each in some) for some in (found, solved))
+def test_one_layer_has_no_answer() -> None:
+    one, two = (
+        sum(each.clean - each.corrupted for each in map(attribute, contrasts(open_model(name))))
+        for name in ("induction-control", "induction")
+    )
     assert abs(one) < 0.05 * two, "of as many pairs"

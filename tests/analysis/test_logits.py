@@ -24,29 +24,6 @@ from tests.closeness import assert_close_to as close
 from tests.inference.test_edited_pass import D, logits, opened
 from tests.tiny import NAMES, saved_and_opened
 
-PUBLISHED = ("bert", "gpt2", "t5")
-
-
-def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) -> None:
-    texts = {"bert": "the cat was good", "gpt2": "5 17 3", "t5": "the cat was good"}
-    for name in (*("translation", "shakespeare", "negation", "reviews", "induction"), *PUBLISHED):
-        with subtests.test(name=name):
-            if name in PUBLISHED:
-                opened = opened_model.open_checkpoint(published / name, name)
-            else:
-                opened = opened_model.open_model(name)
-            forward = run_text(opened, texts.get(name, opened.example))
-            place = first_place(opened, forward.last_stack_tokens)
-            found = lens_logits(forward.trace, place)
-            alone = opened.config.encoder_layers if not forward.target else opened.config.n_layers
-            assert len(found) == alone + 1
-            whole = trace(opened.model, *inputs_of(forward), sites=("logits",))["logits"][0]
-            expected = whole if whole.dim() == 1 else whole[place]
-            close(found[-1], expected)
-            assert not torch.allclose(found[0], found[-1], atol=1e-3)
-            for one in all_of(forward):
-                assert one.difference < 1e-5 * max(1.0, abs(one.logit))
-
 
 def all_of(found: ForwardPass) -> list[Contributions]:
     """At the first, a middle and the last position, of the likeliest and another option."""
@@ -60,7 +37,12 @@ def all_of(found: ForwardPass) -> list[Contributions]:
     return made
 
 
-def test_they_sum_to_the_logit(found: ForwardPass) -> None:
+def test_the_lens_ends_in_the_answer_and_the_parts_sum_to_the_logit(found: ForwardPass) -> None:
+    place = len(found.last_stack_tokens) - 1
+    lens = lens_logits(found.trace, place)
+    whole = trace(found.trace.model, *inputs_of(found), sites=("logits",))["logits"][0]
+    close(lens[-1], whole if whole.dim() == 1 else whole[place])
+    assert len(lens) == 1 + (found.config.n_layers if found.target else found.config.encoder_layers)
     for one in all_of(found):
         assert one.difference < 1e-6 * max(1.0, abs(one.logit))
         assert {name: tuple(values.shape) for name, values in one.heads.items()} == {
@@ -68,6 +50,13 @@ def test_they_sum_to_the_logit(found: ForwardPass) -> None:
             for part in found.parts
             if found.config.kind == part.name.split(".")[0] or part.name.startswith("decoder")
         }
+
+
+def test_they_sum_in_single_precision_too(shipped_models: None) -> None:
+    for name in ("translation", "shakespeare", "reviews"):
+        opened = opened_model.open_model(name)
+        for one in all_of(run_text(opened, opened.example)):
+            assert one.difference < 1e-5 * max(1.0, abs(one.logit)), name
 
 
 def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:

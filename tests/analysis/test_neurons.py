@@ -1,6 +1,5 @@
-"""Neurons of a feed-forward layer: against sums, single lines and weights set to zero."""
+"""Neurons of a feed-forward layer: against sums and single lines."""
 
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,13 @@ from explorer.analysis.logit_attribution import (
     neuron_strengths,
     promoted_logits,
 )
-from explorer.catalog.opened_model import OpenModel
-from explorer.inference.edited_pass import run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.interventions.edits import AblateNeuron
 from models.trace import trace
 from tests.analysis.conftest import TEXT, inputs_of, opened_of
 from tests.closeness import assert_close_to
 
-NAMES = ("decoder", "gated", "after", "around", "beside", "both")
 LAYER, PLACE, OPTION, NEURON = 0, 1, 4, 5
 LINES = ("the black cat sleeps", "le chat", "a dog eats le chat noir")
-
-
-def read(folder: Path, name: str) -> tuple[OpenModel, ForwardPass]:
-    return (opened := opened_of(folder, name)), run_text(opened, TEXT)
 
 
 def hidden_of(forward: ForwardPass, stack: str) -> Tensor:
@@ -37,9 +28,10 @@ def hidden_of(forward: ForwardPass, stack: str) -> Tensor:
     return trace(forward.trace.model, *inputs_of(forward), sites=(site,))[site][0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["decoder", "gated", "after", "around", "beside", "both"])
 def test_direct_logits_of_all_neurons_are_those_of_the_layer(tmp_path: Path, name: str) -> None:
-    opened, forward = read(tmp_path, name)
+    opened = opened_of(tmp_path, name)
+    forward = run_text(opened, TEXT)
     stack = opened.config.stacks[-1]
     activations = hidden_of(forward, stack)[PLACE]
     everything = torch.arange(len(activations))
@@ -76,32 +68,3 @@ def test_lines_are_those_with_the_largest_activation(tmp_path: Path) -> None:
     assert shares[-1] == 1
     nothing = torch.zeros(3)
     assert not largest_lines(nothing, nothing, 3), "a neuron that never fires has no lines"
-
-
-@pytest.mark.parametrize("name", ["decoder", "gated", "both"])
-def test_an_ablated_neuron_writes_nothing(tmp_path: Path, name: str) -> None:
-    opened, forward = read(tmp_path, name)
-    for stack in opened.config.stacks:
-        edit = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON)
-        edited = run_edited(opened, forward, (edit,))
-        assert edited.applied == (edit,)
-        model: Any = deepcopy(opened.model)
-        getattr(model, stack).blocks[LAYER].mlp.down_proj.weight.detach()[:, NEURON] = 0
-        expected = model(*inputs_of(forward)).detach()
-        assert_close_to(edited.forward.trace.output, expected[:, edited.forward.trace.read_at])
-        to_mean = AblateNeuron(f"{stack}.self_attn", LAYER, NEURON, "mean")
-        (of_core,) = run_edited(opened, forward, (to_mean,)).core_edits
-        hidden = hidden_of(forward, stack)[None]
-        flat = of_core(hidden)
-        assert_close_to(flat[0, :, NEURON], hidden[0, :, NEURON].mean().expand(hidden.shape[1]))
-        assert {*(flat != hidden).any(1)[0].nonzero().flatten().tolist()} <= {NEURON}
-
-
-def test_a_neuron_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    opened, forward = read(tmp_path, "both")
-    for part, sizes in (("decoder", opened.config.d_ff), ("encoder", opened.config.d_ff_encoder)):
-        edit = AblateNeuron(f"{part}.self_attn", LAYER, sizes or 0)
-        why = f"There is no neuron {sizes} here: there are {sizes}."
-        assert why_not_applicable(opened, forward, (), edit) == why
-    cross = AblateNeuron("decoder.cross_attn", LAYER, 0)
-    assert "no feed-forward layer" in why_not_applicable(opened, forward, (), cross)

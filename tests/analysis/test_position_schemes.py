@@ -1,16 +1,12 @@
 """What the Positions page shows is what the core does."""
 
+from typing import Any
+
 import pytest
 import torch
 
-from explorer.analysis.position_schemes import (
-    CODE,
-    EXPLANATIONS,
-    SCHEMES,
-    PositionScheme,
-    learned_table,
-    position_scheme,
-)
+from explorer.analysis import position_schemes as schemes
+from explorer.analysis.position_schemes import learned_table, position_scheme
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
 from models.positional import PositionalEncoding
@@ -19,34 +15,25 @@ from tests.closeness import assert_close_to
 SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
 
 
-def made(name: str, model: Transformer | None = None, width: int | None = None) -> PositionScheme:
-    found = position_scheme(name, model or Transformer(SMALL), 20, width=width)
-    assert found is not None
-    return found
+def made(name: str, model: Transformer | None = None, width: int | None = None) -> Any:
+    return position_scheme(name, model or Transformer(SMALL), 20, width=width)
 
 
-def table_of(found: PositionScheme) -> torch.Tensor:
-    assert found.table is not None
-    return found.table
-
-
-def spread(found: PositionScheme) -> float:
+def spread(found: Any) -> float:
     """How far products of two positions that are equally far apart differ at most."""
     for _, smallest, mean, largest in found.against_offset():
         assert smallest - 1e-4 <= mean <= largest + 1e-4
-    by_hand = 0.0
-    for offset in range(len(found.products)):
-        apart = [float(found.products[at + offset, at]) for at in range(20 - offset)]
-        by_hand = max(by_hand, max(apart) - min(apart))
+    apart = [found.products.diagonal(-offset) for offset in range(len(found.products))]
+    by_hand = max(float(each.max() - each.min()) for each in apart)
     assert found.spread == pytest.approx(by_hand)
-    return found.spread
+    return by_hand
 
 
 def test_learned_positions_are_the_models_own() -> None:
     model = Transformer(SMALL.replace(positions="learned"))
     table = learned_table(model)
     assert table is not None
-    assert torch.equal(table_of(made("learned", model)), table[:20])
+    assert torch.equal(made("learned", model).table, table[:20])
     assert position_scheme("learned", Transformer(SMALL), 7) is None
 
 
@@ -58,7 +45,8 @@ def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> No
         assert (found.knows_distance, found.by_cosine().knows_distance) == (knows, knows), name
         assert spread(found) < 1e-4 if knows else spread(found) > 1e-2, name
     assert not made("sinusoidal", width=7).knows_distance
-    assert set(SCHEMES) == set(EXPLANATIONS) == set(CODE) == set(POSITIONS)
+    for names in (schemes.SCHEMES, schemes.EXPLANATIONS, schemes.CODE):
+        assert set(names) == set(POSITIONS)
     waves = made("sinusoidal")
     values = [row["value"] for row in waves.wave(0)[:20]]
     assert values == pytest.approx(torch.sin(torch.arange(20.0)).tolist(), abs=1e-5)
@@ -68,7 +56,7 @@ def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> No
 def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:
     found = made("learned", Transformer(SMALL.replace(positions="learned")))
     by_cosine = found.by_cosine()
-    norms = table_of(found).norm(dim=-1)
+    norms = found.table.norm(dim=-1)
     assert_close_to(by_cosine.products, found.products / norms[:, None] / norms)
     assert (found.unit, by_cosine.unit) == ("product", "cosine similarity")
     assert made("alibi").by_cosine().unit == "bias", "there are no vectors to compare"
@@ -83,7 +71,7 @@ def test_cosine_similarity_and_the_straight_lines_of_alibi() -> None:
 def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:
     found = made("sinusoidal", width=7)
     last = torch.sin(torch.arange(20.0) / 10_000 ** (6 / 7))
-    assert_close_to(table_of(found)[:, 6].float(), last)
+    assert_close_to(found.table[:, 6].float(), last)
     assert found.pairs == ((0, 1), (2, 3), (4, 5))
-    assert_close_to(PositionalEncoding(7, 20).pe[0], table_of(found).float())
+    assert_close_to(PositionalEncoding(7, 20).pe[0], found.table.float())
     assert spread(found) > 1e-6, "the distance alone no longer counts"

@@ -17,7 +17,7 @@ from explorer.analysis.query_key import (
     row_scale,
     strongest,
 )
-from explorer.analysis.residual_writes import KeyContribution, block_writes, key_contribution
+from explorer.analysis.residual_writes import block_writes, key_contribution
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
@@ -28,7 +28,6 @@ from models.position_biases import AlibiPositions
 from models.rotary import RotaryPositions
 from tests.analysis.conftest import inputs_of, read
 from tests.closeness import assert_close_to as close
-from tests.source import ROOT
 
 SELF = "decoder.self_attn"
 
@@ -52,7 +51,7 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadS
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     """Of a weight, as long as its scores are below four: float32 rounds larger ones by more."""
-    for model in sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json")):
+    for model in ("translation", "shakespeare", "reviews"):
         opened = opened_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
@@ -165,17 +164,16 @@ def test_a_key_is_turned_as_the_model_turns_it(tmp_path: Path) -> None:
         query, key = 4, 2
         curve = by_distance(found, part, 0, 1, query, key)
         assert curve is not None
-        stack = getattr(found.trace.model, part.split(".")[0])
-        attention, positions = stack.blocks[0].self_attn, stack.positions
+        positions = getattr(found.trace.model, part.split(".")[0]).positions
         assert isinstance(positions, RotaryPositions)
-        residual = stack.blocks[0].self_residual
-        normed = residual.norm(found.trace[site(part, 0).replace("self_attn", "resid_pre")])
-        k = attention.k_norm(attention.split(attention.k_proj(normed)))
-        q = attention.q_norm(attention.split(attention.q_proj(normed)))
-        k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+        norms = f"{site(part, 0)}.q_norm", f"{site(part, 0)}.k_norm"
+        seen = trace(found.trace.model, *inputs_of(found), sites=norms)
+        q, k = (seen[name] for name in norms)
+        head = found.config.kv_head(1)
+        turned = positions.rotation(torch.tensor([query]))(q[:, 1:2, query : query + 1])
         for distance, value in curve.points:
-            turned = positions.rotation(torch.tensor([query]))(q[:, 1:2, query : query + 1])
-            moved = positions.rotation(torch.tensor([query - distance]))(k[:, 1:2, key : key + 1])
+            rotate = positions.rotation(torch.tensor([query - distance]))
+            moved = rotate(k[:, head : head + 1, key : key + 1])
             expected = float((turned * moved).sum()) * found.config.scale
             assert value == pytest.approx(expected, abs=1e-5), (name, distance)
 
@@ -208,38 +206,25 @@ def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: ForwardPass) -
         assert ways[0].difference < 1e-6
 
 
-def normed(found: ForwardPass, part: str, way: KeyContribution) -> torch.Tensor:
-    """What the norm makes of what it stands behind: the sum, or what the attention writes."""
-    stack, kind = part.split(".")
-    block: Any = getattr(found.trace.model, stack).blocks[0]
-    residual = block.self_residual if kind == "self_attn" else block.cross_residual
-    with torch.no_grad():
-        if way.sum_changes:
-            result: torch.Tensor = residual.norm(way.before + way.out)
-        else:
-            result = residual.out_norm(way.out)
-        return result
-
-
 def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass) -> None:
+    seen = trace(found.trace.model, *inputs_of(found))
     for part in found.parts:
         stack, last = part.name.split(".")[0], len(found.rows(part.name)) - 1
         way = key_contribution(found, part.name, 0, part.heads - 1, last, 0)
         close(way.head_write + way.others + way.bias, way.out)
-        if part.name.endswith("self_attn"):
-            close(way.before, found.trace[f"{stack}.0.resid_pre"][0, last])
-        added = normed(found, part.name, way) if way.out_changes else way.out
-        is_post = found.config.norm_position == "post"
-        close(way.after, normed(found, part.name, way) if is_post else way.before + added)
+        names = ("resid_pre", "resid_mid", "resid_cross")["cross_attn" in part.name :]
+        before, after = (seen[f"{stack}.0.{name}"][0, last] for name in names[:2])
+        close(way.before, before)
+        close(way.after, after)
 
         rows = stream_terms(way)
-        is_added = "attention output, as it is added" in rows
-        assert is_added == (found.config.norm_position == "sandwich")
-        assert ("residual stream after: sum, normed" in rows) == is_post
-        close(list(rows.values())[-1], way.after)
-        *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]
-        close(written, added)
-        close(before + written, after)
+        position = found.config.norm_position
+        assert ("attention output, as it is added" in rows) == (position == "sandwich")
+        assert ("residual stream after: sum, normed" in rows) == (position == "post")
+        close(list(rows.values())[-1], after)
+        *_, written, first, together = [v for k, v in rows.items() if "sum, normed" not in k]
+        close(first, before)
+        close(first + written, together)
 
 
 def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: ForwardPass) -> None:

@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from explorer.analysis.map_summary import head_of_cell, summary_of
 from explorer.analysis.token_alignment import (
     AlignedTokens,
     align_places,
+    align_texts,
     align_tokens,
     common_scale,
     largest_change,
@@ -22,11 +22,10 @@ from explorer.analysis.token_alignment import (
     pool_mask,
 )
 from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
-from explorer.catalog import opened_model
-from explorer.inference.forward_pass import run_text
 from explorer.text import byte_tokenizer, character_tokenizer, word_tokenizer
-from explorer.text.token import CLASSIFIER, DECODER, SOURCE, Token
+from explorer.text.token import CLASSIFIER, DECODER, Token
 from tests.closeness import assert_close_to
+from tests.components.samples import heads
 
 
 def spans(text: str, *pieces: str, second: bool = False) -> list[Token]:
@@ -207,23 +206,11 @@ def test_keys_that_are_left_out_count_in_the_divergence_as_one_more() -> None:
     assert pool_map(first, [(0,)], []).shape == (1, 0)
 
 
-def test_cross_attention_is_pooled_over_the_target_in_rows_and_the_source_in_columns() -> None:
-    source, target = "the cat", "le chat"
-    words = word_tokenizer(["the", "cat", "le", "chat"], SOURCE)
-    letters = character_tokenizer("the cat le", DECODER)
-    rows, columns = (
-        align_tokens(letters.encode(one), words.encode(one), one) for one in (target, source)
-    )
-    assert [label for label in labels(rows) if "<" not in label] == ["le", "␣chat"]
-    assert [label for label in labels(columns) if "<" not in label] == ["the", "␣cat"]
-    shape = len(letters.encode(target)), len(letters.encode(source))
-    weights = torch.rand(shape, generator=torch.Generator().manual_seed(0)).double().softmax(-1)
-    pooled = pool_map(weights, rows.first, columns.first)
-    assert pooled.shape == (len(rows.labels), len(columns.labels))
-    chat, the = labels(rows).index("␣chat"), labels(columns).index("the")
-    queries, keys = rows.first[chat], columns.first[the]
-    by_hand = sum(float(weights[q, k]) for q in queries for k in keys) / len(queries)
-    assert float(pooled[chat, the]) == pytest.approx(by_hand)
+def test_queries_and_keys_are_pooled_in_groups_of_their_own() -> None:
+    weights = torch.rand(3, 4, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    pooled = pool_map(weights, [(0,), (1, 2)], [(0, 1, 3), (2,)])
+    assert pooled.shape == (2, 2)
+    assert float(pooled[1, 0]) == pytest.approx(float(weights[1:, [0, 1, 3]].sum()) / 2)
 
 
 def test_places_are_paired_only_in_lists_of_one_length() -> None:
@@ -233,13 +220,29 @@ def test_places_are_paired_only_in_lists_of_one_length() -> None:
     assert not found.by_characters
 
 
-def weights(text: str, head: int = 0) -> Tensor:
-    return run_text(opened_model.open_model("negation"), text).weights("encoder.self_attn", 0, head)
+@pytest.mark.parametrize(
+    ("texts", "places", "partners"),
+    [
+        (("abXcd", "abYZcd"), (4, 5), "00 11 23 34 45"),  # the last of a longer run
+        (("abcd", "abXcd"), (3, 4), "00 11 23 34"),
+        (("abXYc", "abc"), (4, 2), "00 11 42"),
+        (("ab", "abc"), (1, 2), "00 12"),  # the outputs are partners
+        (("aMb", "aaMb"), (1, 2), "00 12 23"),
+        (("abc", "acb"), (2, 2), "00 11 22"),  # of one length, whatever the tokens
+    ],
+)
+def test_partners_are_tokens_of_both_texts(
+    texts: tuple[str, str], places: tuple[int, int], partners: str
+) -> None:
+    first, second = ([Token(ord(letter), letter) for letter in text] for text in texts)
+    aligned = align_texts(first, second, places)
+    assert " ".join(f"{a}{b}" for a, b in aligned) == partners
+    assert align_texts(second, first, places[::-1]) == tuple((b, a) for a, b in aligned)
 
 
 def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() -> None:
-    first, second = weights("the food was good"), weights("the food was good", head=1)
-    rows = torch.ones(len(first), dtype=torch.bool)
+    first, second = heads(2, 4, 4, seed=1)
+    rows = torch.ones(4, dtype=torch.bool)
     found = map_difference(first, second)
     assert torch.equal(found, second - first)
     assert largest_change(found) == float(found.abs().max()) > 0

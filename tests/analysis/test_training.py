@@ -14,7 +14,7 @@ from explorer.analysis.dead_units import LayerUnits, layer_units
 from explorer.analysis.generalisation import MOST_EXAMPLES, generalisation
 from explorer.analysis.gradient_noise import gradients, noise_scale
 from explorer.analysis.loss_landscape import losses, random_plane, training_plane, weights_of
-from explorer.analysis.one_update import by_block, take_apart
+from explorer.analysis.one_update import OneUpdate, by_block, take_apart
 from explorer.analysis.teacher_forcing import teacher_forcing
 from explorer.runs.retraining import ModelInTraining
 from explorer.tasks import TASKS
@@ -25,6 +25,7 @@ from models.losses import IGNORE, cross_entropy
 from models.training import TrainState, batch_loss, seeded, train
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
+from tests.grids import grid
 from tests.tiny import shake, tiny_spec
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -45,8 +46,7 @@ def trained(name: str, steps: int, **training: Any) -> tuple[Transformer, TrainC
     return model, spec.training, state
 
 
-@pytest.mark.parametrize("name", ["reverse", "induction", "negation"])
-@pytest.mark.parametrize("how", SETTINGS)
+@grid("how, name", SETTINGS, ["reverse", "induction", "negation"])
 def test_it_is_the_step_of_the_training_bit_for_bit(name: str, how: str) -> None:
     model, config, state = trained(name, 3, **SETTINGS[how])
     other = ModelInTraining(model, state, config).copy()
@@ -88,9 +88,13 @@ def test_its_losses_and_gradients_are_those_of_autograd_by_hand() -> None:
     assert found.loss_after == pytest.approx(after.item(), rel=1e-5)
 
 
+def taken_apart(model: Transformer, config: TrainConfig, state: TrainState) -> OneUpdate:
+    return take_apart(model, lambda at: TASKS["reverse"].batch(at, config), config, state)
+
+
 def test_norms_of_a_block_are_those_of_all_its_numbers_together() -> None:
     model, config, state = trained("reverse", 1)
-    found = take_apart(model, lambda at: TASKS["reverse"].batch(at, config), config, state)
+    found = taken_apart(model, config, state)
     blocks = {each.name: each for each in by_block(found.parameters())}
     assert sum(each.count for each in blocks.values()) == model.n_parameters
 
@@ -104,31 +108,25 @@ def test_norms_of_a_block_are_those_of_all_its_numbers_together() -> None:
     assert block.ratio == pytest.approx(norm_of(moved) / norm_of(found.before), rel=1e-5)
 
 
-def test_plain_gradient_descent_moves_every_weight_against_its_gradient() -> None:
-    model, config, state = trained("reverse", 0, optimizer="sgd", weight_decay=0.0)
-    found = take_apart(model, lambda at: TASKS["reverse"].batch(at, config), config, state)
-    assert found.against_gradient("decoder.blocks.0.mlp.up_proj.weight") == 1.0
-    expected = -found.report.lr * found.scale * found.gradients["head.weight"]
-    moved = found.after["head.weight"] - found.before["head.weight"]
-    assert_close_to(moved, expected, 1e-2)  # few digits are left of so small a difference
-
-
 def test_in_parts_its_losses_are_the_training_s_and_nothing_moves_without_a_rate() -> None:
     model, config, state = trained("reverse", 2, accumulation=2, weight_decay=0.0)
-    config = config.replace(lr=1e-8)
-    found = take_apart(model, lambda at: TASKS["reverse"].batch(at, config), config, state)
+    found = taken_apart(model, config.replace(lr=1e-8), state)
     mean = float(found.losses[~found.losses.isnan()].mean())
     assert mean == pytest.approx(found.report.loss, rel=1e-5)
     assert found.loss_after == pytest.approx(found.report.loss, rel=1e-5), "the same dropout"
 
 
-def test_what_is_frozen_has_no_gradient_and_stays() -> None:
-    model, config, _ = trained("reverse", 0)
-    dict(model.named_parameters())["head.weight"].requires_grad_(False)
-    state = TrainState.fresh(model, config)
-    found = take_apart(model, lambda at: TASKS["reverse"].batch(at, config), config, state)
-    assert not bool(found.gradients["head.weight"].any())
-    assert torch.equal(found.before["head.weight"], found.after["head.weight"])
+def test_what_is_frozen_stays_and_gradient_descent_moves_the_rest_against_its_gradient() -> None:
+    model, config, _ = trained("reverse", 0, optimizer="sgd", weight_decay=0.0)
+    frozen, moved = "head.weight", "decoder.blocks.0.mlp.up_proj.weight"
+    model.get_parameter(frozen).requires_grad_(False)
+    found = taken_apart(model, config, TrainState.fresh(model, config))
+    assert not bool(found.gradients[frozen].any())
+    assert torch.equal(found.before[frozen], found.after[frozen])
+    assert found.against_gradient(moved) == 1.0
+    expected = -found.report.lr * found.scale * found.gradients[moved]
+    # Few digits are left of so small a difference.
+    assert_close_to(found.after[moved] - found.before[moved], expected, 1e-2)
 
 
 SPEC = tiny_spec()

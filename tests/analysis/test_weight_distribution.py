@@ -28,20 +28,17 @@ def test_deciles_are_those_of_all_visible_weights(tmp_path: Path, kind: str) -> 
         for layer, head in ((0, 0), (part.layers - 1, part.heads - 1)):
             cells = {}
             for line, forward in enumerate(passes):
-                weights = forward.weights(part.name, layer, head).tolist()
-                size = len(weights), len(weights[0])
-                for q, k in forward.mask(part.name, layer).expand(size).nonzero().tolist():
-                    cells[line, q, k] = weights[q][k]
+                weights = forward.weights(part.name, layer, head)
+                for q, k in forward.mask(part.name, layer).expand_as(weights).nonzero().tolist():
+                    cells[line, q, k] = float(weights[q, k])
             ordered, count = sorted(cells.values()), len(cells)
             every = sum(len(f.rows(part.name)) * len(f.columns(part.name)) for f in passes)
             assert found.cells[layer].tolist() == [count, every - count]
             for decile in range(DECILES if count >= DECILES else 0):
                 own = ordered[count * decile // DECILES : count * (decile + 1) // DECILES]
-                where = layer, head, decile
-                assert float(found.low[where]) == pytest.approx(own[0], abs=1e-6)
-                assert float(found.high[where]) == pytest.approx(own[-1], abs=1e-6)
-                share = sum(own) / sum(ordered)
-                assert float(found.share[where]) == pytest.approx(share, abs=1e-6)
+                where, share = (layer, head, decile), sum(own) / sum(ordered)
+                numbers = [float(of[where]) for of in (found.low, found.high, found.share)]
+                assert numbers == pytest.approx([own[0], own[-1], share], abs=1e-6)
                 for place, value in zip(found.examples[where], found.weights[where], strict=True):
                     assert cells[tuple(place.tolist())] == pytest.approx(float(value), abs=1e-6)
                     assert own[0] - 1e-6 <= float(value) <= own[-1] + 1e-6

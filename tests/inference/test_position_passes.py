@@ -1,14 +1,12 @@
 """Positions put to the test: order and length, on real passes."""
 
 from collections.abc import Callable
-from itertools import product
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from explorer.catalog.opened_model import OpenModel
 from explorer.inference import forward_pass
@@ -88,12 +86,11 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
             assert_close_to(passed.trace.output[0, -1], output[0, -1], what=kind)
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
-@given(order=st.permutations(range(7)))
-def test_without_positions_and_mask_only_the_order_changes(make: Make, order: list[int]) -> None:
+def test_without_positions_and_mask_only_the_order_changes(make: Make) -> None:
+    order = [3, 0, 6, 1, 5, 2, 4]
     for kind in ("encoder", "encoder-decoder"):
         opened, found = make(kind, "none", max_len=9)
-        assert len(found.tokens) == 7
+        assert len(found.tokens) == len(order)
         result = permuted(opened, found, order, "none")
         assert result.largest < 1e-5
         for part in found.parts:
@@ -116,9 +113,8 @@ def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -
 
 
 def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:
-    for scheme, kind in product(POSITIONS, KINDS):
-        if scheme == "learned":
-            continue
+    schemes = [name for name in POSITIONS if name != "learned"]
+    for scheme, kind in zip(schemes, cycle(KINDS), strict=False):
         opened, found = make(kind, scheme)
         result = extrapolate(opened, found, 48, scheme, found.parts[-1].name, 0, 1)
         assert result.trained == 24

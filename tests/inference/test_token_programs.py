@@ -1,6 +1,7 @@
 """Programs over tokens: rows sum to 1 over visible keys, and do what their names say."""
 
 import re
+from itertools import product
 
 import pytest
 import torch
@@ -41,16 +42,16 @@ def strongest(program: str, causal: bool = True) -> list[str]:
     return [WORDS[at] for at in rows.argmax(-1).tolist()]
 
 
-@pytest.mark.parametrize(
-    "program", [*PROGRAMS.values(), *(f"query is {kind}" for kind in ALL_KINDS)]
-)
-def test_rows_sum_to_one_over_visible_keys(program: str) -> None:
-    for causal in (True, False):
+def test_rows_sum_to_one_over_visible_keys() -> None:
+    hostile = ("not sink(5)", "sink(9999) and decay(1)", "key is first and decay(1)")
+    kinds = [f"query is {kind}" for kind in ALL_KINDS]
+    for program, causal in product((*PROGRAMS.values(), *kinds, *hostile), (True, False)):
         visible = seen(len(WORDS), causal)
         visible[3] = False
         rows = program_map(program, line(), visible)
-        assert not rows[~visible].any()
-        assert torch.allclose(rows.sum(-1), visible.any(-1).float())
+        assert (rows >= 0).all(), program
+        assert not rows[~visible].any(), program
+        assert torch.allclose(rows.sum(-1), visible.any(-1).float()), program
 
 
 def test_programs_attend_where_their_names_say() -> None:
@@ -93,13 +94,6 @@ REFUSED = {
 }
 
 
-def test_rows_are_weights_whatever_the_program() -> None:
-    for program in ("not sink(5)", "sink(9999) and decay(1)", "key is first and decay(1)"):
-        rows = program_map(program, line(WORDS * 8), seen(8 * len(WORDS)))
-        assert (rows >= 0).all()
-        torch.testing.assert_close(rows.sum(-1), torch.ones(len(rows)))
-
-
 def test_a_replaced_map_keeps_the_sums_of_the_rows() -> None:
     value = torch.rand(2, 3, 4, 4).tril()
     drawn = ReplaceMap("weights", program_map("first", line(WORDS[:4]), seen(4)), 1)(value)
@@ -107,7 +101,7 @@ def test_a_replaced_map_keeps_the_sums_of_the_rows() -> None:
     assert torch.equal(drawn[:, [0, 2]], value[:, [0, 2]])
 
 
-@pytest.mark.parametrize(("program", "why"), REFUSED.items())
-def test_what_does_not_parse_is_one_sentence(program: str, why: str) -> None:
-    with pytest.raises(ProgramError, match=re.escape(why)):
-        parsed(program)
+def test_what_does_not_parse_is_one_sentence(subtests: pytest.Subtests) -> None:
+    for program, why in REFUSED.items():
+        with subtests.test(program=program), pytest.raises(ProgramError, match=re.escape(why)):
+            parsed(program)

@@ -13,8 +13,9 @@ from explorer.analysis.circuits.default_corruption import default_corruption
 from explorer.analysis.circuits.finding import FindingError, finding_from, finding_of
 from explorer.analysis.circuits.pair_table import pairs_of_csv
 from explorer.analysis.circuits.text_pairs import PairError, TextPair, question_of, token_pair
+from explorer.catalog.opened_model import OpenModel, open_checkpoint
+from explorer.catalog.shipped import SHIPPED
 from explorer.commands import circuit_command
-from tests.analysis.test_known_circuit import opened
 from tests.models.loading.mutations import ANY_JSON
 
 NAMES = ("induction", "shakespeare", "negation", "reverse")
@@ -22,6 +23,11 @@ TEXTS = st.one_of(st.text(max_size=12), st.text(alphabet="ab c", max_size=12))
 
 
 Made = TypeVar("Made")
+
+
+@cache
+def opened(name: str) -> OpenModel:
+    return open_checkpoint(SHIPPED / name, name)
 
 
 def made(make: Callable[[], Made]) -> Made | None:

@@ -19,7 +19,6 @@ from explorer.analysis.circuits.text_pairs import Question, TextPair, question_o
 from explorer.catalog.opened_model import OpenModel, open_checkpoint, open_model
 from explorer.catalog.shipped import SHIPPED
 from explorer.inference.core_edits import NotApplicableError, steering_direction
-from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.generation_limits import MAX_STEERED
 from explorer.inference.model_inputs import ids_of
@@ -27,26 +26,26 @@ from explorer.interventions.edits import Steer
 from models.interventions import Add
 from models.trace import trace
 from tests.closeness import assert_close_to as close
+from tests.grids import grid
 
-INDUCTION = [TextPair("abcdeabcdeab", "adcbeadcbeab"), TextPair("abcabcab", "acbacbab")]
-REVIEWS = [
-    TextPair("the food was really very good", "the food was not very good"),
-    TextPair("the room was really very nice", "the room was not very nice"),
-]
-MASKED = [TextPair("the cat [MASK] good", "a dog [MASK] good")]
+PAIRS = {
+    "induction": [TextPair("abcdeabcdeab", "adcbeadcbeab"), TextPair("abcabcab", "acbacbab")],
+    "negation": [
+        TextPair("the food was really very good", "the food was not very good"),
+        TextPair("the room was really very nice", "the room was not very nice"),
+    ],
+    "bert": [TextPair("the cat [MASK] good", "a dog [MASK] good")],
+}
 
 
 def example_question(
     name: str, published: Path, metric: str = LOGIT_DIFFERENCE
 ) -> tuple[OpenModel, Question]:
-    folder = published / name if name == "bert" else SHIPPED / name
-    opened = open_checkpoint(folder, name)
-    pairs = {"induction": INDUCTION, "negation": REVIEWS, "bert": MASKED}[name]
-    return opened, question_of(opened, pairs, metric)
+    opened = open_checkpoint((published if name == "bert" else SHIPPED) / name, name)
+    return opened, question_of(opened, PAIRS[name], metric)
 
 
-@pytest.mark.parametrize("name", ["induction", "negation", "bert"])
-@pytest.mark.parametrize("metric", [LOGIT_DIFFERENCE, PROBABILITY, KL])
+@grid("name, metric", ["induction", "negation", "bert"], [LOGIT_DIFFERENCE, PROBABILITY, KL])
 def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published: Path) -> None:
     """Of a decoder, a classifier and a masked language model; of texts and of a head."""
     opened, question = example_question(name, published, metric)
@@ -75,16 +74,6 @@ def test_a_curve_is_a_pass_for_every_strength(name: str, metric: str, published:
                 unchanged = float(found.clean[at, STRENGTHS.index(0.0)])
                 assert unchanged == pytest.approx(pair.clean_value, abs=1e-5)
             assert steering_cost(opened, question, steers) > 0
-
-
-def test_one_strength_of_the_curve_is_the_intervention(published: Path) -> None:
-    opened, question = example_question("induction", published)
-    steer = steering_of(question, "decoder.self_attn", 0, None, -1.5)
-    found = steered_values(opened, question, [steer])
-    pair = question.pairs[0]
-    edited = run_edited(opened, run_text(opened, pair.texts.clean), [steer])
-    assert edited.applied == (steer,)
-    close(found.clean[0], pair.outcome(edited.forward.trace.output[:, -1]))
 
 
 def test_every_layer_and_every_head_has_its_own_direction(published: Path) -> None:

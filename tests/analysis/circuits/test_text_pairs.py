@@ -33,14 +33,13 @@ CLEAN, SWAPPED = "abcdeabcdeab", "adcbeadcbeab"
 GOOD, BAD = "the food was really very good", "the food was not very good"
 
 
+def opened(name: str) -> OpenModel:
+    return open_checkpoint(SHIPPED / name, name)
+
+
 @pytest.fixture
 def induction() -> OpenModel:
-    return open_checkpoint(SHIPPED / "induction", "induction")
-
-
-@pytest.fixture
-def negation() -> OpenModel:
-    return open_checkpoint(SHIPPED / "negation", "negation")
+    return opened("induction")
 
 
 @pytest.fixture
@@ -90,7 +89,8 @@ def test_the_metrics_are_those_of_the_logits(induction: OpenModel) -> None:
     assert pair_of(induction, CLEAN, SWAPPED, "none", "neither", metric=KL).clean_value == 0
 
 
-def test_a_class_is_an_answer_by_its_name(negation: OpenModel) -> None:
+def test_a_class_is_an_answer_by_its_name() -> None:
+    negation = opened("negation")
     assert CLASS_SCORE in metrics_of(negation.config)
     pair = pair_of(negation, GOOD, BAD, "Positive", "negative")
     assert pair.names == ("positive", "negative")
@@ -101,7 +101,7 @@ def test_a_class_is_an_answer_by_its_name(negation: OpenModel) -> None:
 
 
 def test_an_answer_typed_without_its_space_is_read_with_it() -> None:
-    shakespeare = open_checkpoint(SHIPPED / "shakespeare", "shakespeare")
+    shakespeare = opened("shakespeare")
     texts = "To be, or not to", "To do, or not to"
     typed = pair_of(shakespeare, *texts, "be", "the")
     assert typed.names == ("␣be", "␣the")
@@ -118,23 +118,19 @@ SAME_TOKENS = (
     "Both texts are the same tokens to this model, so there is nothing to explain: change a word "
     "of the corrupted one."
 )
+TOO_LONG = (
+    "The corrupted text is 61 tokens long and this model reads at most 32: shorten it to its first "
+    "31 characters."
+)
+BOTH_ANSWERS = "Both answers are “c”, so they do not differ in any text: give another one."
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((" ", SWAPPED), "There is nothing to read yet: type a sentence."),
     ((CLEAN, ""), "There is no corrupted text yet: type the clean one with a word changed."),
-    (
-        (CLEAN, "ab" * 30),
-        "The corrupted text is 61 tokens long and this model reads at most 32: shorten it to its "
-        "first 31 characters.",
-    ),
-    ((CLEAN, CLEAN), SAME_TOKENS),
+    ((CLEAN, "ab" * 30), TOO_LONG),
     ((CLEAN, CLEAN.upper()), SAME_TOKENS),
-    ((CLEAN, SWAPPED, "cd"), "“cd” is 2 tokens, “c”, “d”: give one token."),
     ((CLEAN, SWAPPED, "abcdef"), "“abcdef” is 6 tokens, “a”, “b”, “c”, “d”, …: give one token."),
     ((CLEAN, SWAPPED, "?"), "“?” is not in this model's vocabulary: give one token that is."),
-    (
-        (CLEAN, SWAPPED, "c", "C"),
-        "Both answers are “c”, so they do not differ in any text: give another one.",
-    ),
+    ((CLEAN, SWAPPED, "c", "C"), BOTH_ANSWERS),
 ]
 
 
@@ -173,7 +169,7 @@ def test_of_unequal_texts_it_is_said_what_has_no_partner(masked: OpenModel) -> N
 
 
 def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None:
-    reverse = open_checkpoint(SHIPPED / "reverse", "reverse")
+    reverse = opened("reverse")
     assert refusal(reverse, "abc", "abd") == (
         "This page needs a model with one stack, and this one has an encoder and a decoder: choose "
         "another, or patch single heads on the page Interventions."
@@ -181,10 +177,10 @@ def test_models_without_one_stack_and_a_head_are_refused(tmp_path: Path) -> None
     assert text_pairs.why_no_circuits(reverse.config.replace(kind="encoder", head="none")) == (
         "This model has no output head, so there is no output to compare: choose another."
     )
-    opened = open_checkpoint(reference_bert(tmp_path / "bert"), "bert")
-    for parameter in opened.model.parameters():
+    masked = open_checkpoint(reference_bert(tmp_path / "bert"), "bert")
+    for parameter in masked.model.parameters():
         parameter.fill_(float("nan"))
-    assert refusal(opened, "the [MASK] is good", "the [MASK] is paris") == (
+    assert refusal(masked, "the [MASK] is good", "the [MASK] is paris") == (
         "The output for the clean text is not finite, so nothing can be measured: the page "
         "Models shows what is wrong with the model's weights."
     )
@@ -223,17 +219,15 @@ FOUND = [
 
 @pytest.mark.parametrize(("name", "clean", "corrupted"), FOUND)
 def test_it_changes_what_the_model_says(name: str, clean: str, corrupted: str) -> None:
-    opened = open_checkpoint(SHIPPED / name, name)
-    assert default_corruption(opened, clean) == corrupted
-    pair = token_pair(opened, TextPair(clean, corrupted), LOGIT_DIFFERENCE)
+    assert default_corruption(opened(name), clean) == corrupted
+    pair = pair_of(opened(name), clean, corrupted)
     assert pair.clean_value > 0 > pair.corrupted_value
 
 
-def test_there_may_be_none() -> None:
-    opened = open_checkpoint(SHIPPED / "induction", "induction")
+def test_there_may_be_none(induction: OpenModel) -> None:
     for clean in ("", "a", "abc", "ab" * 300):
-        assert default_corruption(opened, clean) == ""
-    assert default_corruption(open_checkpoint(SHIPPED / "reverse", "reverse"), "level level") == ""
+        assert default_corruption(induction, clean) == ""
+    assert default_corruption(opened("reverse"), "level level") == ""
 
 
 PAIR = TextPair("When Mary, and", "When John, and", " Mary", " John")
