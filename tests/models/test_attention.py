@@ -114,7 +114,7 @@ def test_sinusoids_are_their_formula() -> None:
 
 
 def test_sinusoids_far_out() -> None:
-    """Single precision would be off by 4e-4 at position 4999."""
+    """Single precision would be off by 4e-4."""
     exact = torch.arange(5000).double()[:, None] / 10_000 ** (torch.arange(0, 64, 2).double() / 64)
     assert (sinusoids(torch.arange(5000), 64)[:, ::2] - exact.sin()).abs().max() < 1e-10
 
@@ -126,17 +126,8 @@ def test_as_a_module_it_adds() -> None:
     assert not encoding.state_dict(), "a table that can be computed is in no checkpoint"
 
 
-SLOPES = {
-    8: [2.0**-i for i in range(1, 9)],
-    12: [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5],
-    1: [2.0**-8],
-    3: [2.0**-4, 2.0**-8, 2.0**-2],
-}
-
-
-def test_alibi_has_the_paper_s_slopes_and_falls_with_distance() -> None:
-    for n_heads, slopes in SLOPES.items():
-        assert AlibiPositions(n_heads).slopes().tolist() == pytest.approx(slopes)
+def test_alibi_falls_with_distance() -> None:
+    """With the slopes that Bloom has in `tests/parity`."""
     alibi, positions = AlibiPositions(8), torch.arange(4)
     bias = alibi.bias(positions, positions)
     assert_close_to(bias[0, 2], -(positions[:, None] - positions).abs() / 8)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from models import load_checkpoint, save_checkpoint
 from models.beam_search import beam_steps, take_rows
@@ -165,19 +165,6 @@ def test_a_training_goes_on_where_the_model_is(device: torch.device, tmp_path: P
         again = load_checkpoint(tmp_path / "half").model.to(device)
         list(train(again, lambda step: batch, how, load_state(tmp_path / "half", again, how)))
     assert_same([*again.parameters()], [*straight.parameters()], device)
-
-
-@ON_EACH
-def test_dropout_is_a_function_of_seed_and_step_on_every_device(device: torch.device) -> None:
-    def dropped(seed: int, step: int) -> tuple[float, ...]:
-        with seeded(seed, step, device):
-            return tuple(nn.functional.dropout(torch.ones(64, device=device)).tolist())
-
-    before = torch.rand(3, device=device), torch.get_rng_state()
-    assert len({dropped(seed, step) for seed in range(3) for step in range(3)}) == 9
-    assert torch.equal(torch.get_rng_state(), before[1])
-    torch.rand(5, device=device)
-    assert dropped(1, 2) == dropped(1, 2)
 
 
 def test_the_generator_of_an_accelerator_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tests.parity.cases import CASES, T5, WRITER, tiny
 @pytest.mark.parametrize("case", CASES.values(), ids=str)
 def test_is_the_reference(case: families.Case, tmp_path: Path) -> None:
     first = next(one for one in CASES.values() if type(one.config) is type(case.config))
-    families.is_the_reference(case, tmp_path, as_made=case is first)
+    families.is_the_reference(case, tmp_path, first=case is first)
 
 
 def test_a_turned_file_keeps_its_order_but_for_wide_matrices(tmp_path: Path) -> None:
