@@ -1,7 +1,6 @@
 """Beam search finds what an exhaustive search finds, and with one beam what is likeliest."""
 
 import itertools
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from models import Transformer, TransformerConfig
 from models.beam_search import beam_search, beam_steps, take_rows
 from models.config import GenerationConfig
 from models.generation import DecodingState
-from tests.calls import watched
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.grid import WRITERS
@@ -111,25 +109,6 @@ def test_what_cannot_be_searched_is_refused() -> None:
         beam_steps(decoder, too_long)
     with pytest.raises(ValueError, match="Beam search continues one prompt, not 2"):
         beam_steps(decoder, PROMPT.expand(2, -1))
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-def test_tokens_are_read_once_until_the_stop(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, read, encoded = model(kind), list[int](), list[int]()
-    decode = watched(made.decode, lambda ids, *_: read.append(ids.numel()))
-    monkeypatch.setattr(made, "decode", decode)
-    monkeypatch.setattr(made, "encode", watched(made.encode, lambda *_: encoded.append(1)))
-    steps = beam_steps(made, PROMPT, beams=3, max_length=6)
-    first = next(steps)
-    assert read == [PROMPT.shape[1] if kind == "decoder" else 1], "nothing before it is asked for"
-    *_, last = steps
-    assert last.nodes[: len(first.nodes)] == first.nodes
-    taken = 1 + max(node.step for node in last.nodes)
-    assert len(read) == taken > 2
-    kept = Counter(node.step for node in last.nodes if node.kept)
-    assert read[1:] == [kept[step] for step in range(taken - 1)]
-    assert len(encoded) == (kind == "encoder-decoder")
 
 
 @WRITERS
