@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from explorer.inference.continuation import shorten
-from models.block import Block, StackContext
-from models.cache import KeyValueCache, LayerCache
-from models.config import NORM_POSITIONS, POSITIONS, TransformerConfig
+from models.cache import KeyValueCache
+from models.config import POSITIONS, TransformerConfig
 from models.interventions import Edit, ReplaceAt
 from models.tap import NO_TAP
 from models.trace import RecordingTap
@@ -34,32 +33,6 @@ def test_reading_pieces(kind: str, positions: str, pieces: tuple[int, ...], padd
         read += size
         logits.append(model.decode(piece, memory, memory_keep, keep[:, :read], cache))
     assert_close_to(torch.cat(logits, 1)[keep], at_once[keep])
-
-
-@pytest.mark.parametrize("norm_position", NORM_POSITIONS)
-def test_a_last_block_needs_only_what_is_remembered(norm_position: str) -> None:
-    """One token, after the keys and values of those before it: its row of the whole block."""
-    config = config_of("decoder", positions="rotary", norm_position=norm_position, n_kv_heads=1)
-    model = shaken(config)
-    assert model.decoder is not None
-    stack, x = model.decoder, torch.randn(2, 6, config.d_model, dtype=torch.float64)
-    block = stack.blocks[-1]
-    assert isinstance(block, Block)
-
-    def around(begin: int, end: int) -> StackContext:
-        here = torch.arange(begin, end)
-        masks = stack.self_masks(x[:, begin:end], begin, None)
-        return StackContext(masks=masks, rotate=stack.positions.rotation(here))
-
-    with pytest.raises(LookupError, match="run a pass"):
-        LayerCache().read()
-    for place in (0, 3, 5):
-        cache = {"self_attn": LayerCache()}
-        reads = block.self_residual.input_norm(x[:, :place])
-        rotate = stack.positions.rotation(torch.arange(place))
-        cache["self_attn"].append(*block.self_attn.keys_and_values(reads, rotate))
-        one = block(x[:, place : place + 1], around(place, place + 1), cache)[:, 0]
-        assert_close_to(one, block(x, around(0, 6))[:, place])
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])

@@ -1,7 +1,6 @@
 """The model as a whole: its parts, and fresh weights that follow from the seed alone."""
 
 from contextlib import suppress
-from typing import Any
 
 import pytest
 import torch
@@ -9,13 +8,13 @@ from torch import Tensor
 
 from models.attention import MultiHeadAttention
 from models.config import KINDS, POSITIONS, TransformerConfig
-from models.model import Transformer, build_head
+from models.model import Transformer
 from models.output_heads import first_kept, last_kept, mean_of_kept
 from models.transformer import evaluating
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.models.grid import ODDITIES
-from tests.tiny import SMALL, config_of, ids_of, inputs_of, keep_of_lengths, shake, shaken
+from tests.tiny import SMALL, config_of, ids_of, inputs_of, keep_of_lengths, shaken
 
 X = torch.randn(3, 5, 12, generator=torch.Generator().manual_seed(1))
 
@@ -84,21 +83,6 @@ def test_pooling_sees_real_tokens_only() -> None:
         assert_close_to(pooling(X, None), pooling(X, everything))
         assert pooling(X, nothing).isfinite().all()
     assert (mean_of_kept(X, nothing) == 0).all(), "a text of padding has a mean of zeros"
-
-
-@grid("pooling, width", ("first", "mean", "last"), (None, 8))
-def test_a_classifier_is_its_formula_despite_padding(pooling: str, width: int | None) -> None:
-    config = config_of(
-        "encoder", head="classifier", pooling=pooling, d_classifier=width, n_classes=4
-    )
-    head: Any = build_head(config)
-    shake(head).eval()
-    pooled = {"first": X[:, 0], "mean": X.mean(1), "last": X[:, -1]}[pooling]
-    if head.hidden is not None:
-        pooled = (pooled @ head.hidden.weight.T + head.hidden.bias).relu()
-    assert_close_to(head(X), pooled @ head.out.weight.T + head.out.bias)
-    model, ids = shaken(config), ids_of(2, 5)
-    assert_close_to(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
 
 
 EMPTY = torch.empty

@@ -24,8 +24,8 @@ from transformers.models.auto import modeling_auto
 
 from models.loading.checkpoint import Checkpoint, CheckpointError, load_checkpoint
 from tests.closeness import assert_close_to
-from tests.parity.cases import GROUPED, published
 from tests.parity.families import AllInDouble, Case, build_reference
+from tests.parity.test_published_configs import ROTATIONS
 
 Values = dict[str, Any]
 LENGTH = 11
@@ -51,23 +51,11 @@ ACTIVATIONS = (
     "relu", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "silu", "swish", "quick_gelu",
     "tanh", "gelu_10", "linear", "relu2",
 )  # fmt: skip
-LINEAR = {"rope_type": "linear", "factor": 3.0}
-LLAMA3 = {
-    "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0,
-    "original_max_position_embeddings": 8,
-}  # fmt: skip
-YARN = {"rope_type": "yarn", "factor": 5.0, "original_max_position_embeddings": 8}
-TURNED = [
-    published(f"{model}, {scaling.get('rope_type')}", model, GROUPED | {name: scaling} | more)
-    for model, name, scaling, more in (
-        ("Llama", "rope_parameters", YARN | {"rope_theta": 300.0}, {}),
-        ("Llama", "rope_scaling", LLAMA3, {"rope_theta": 300.0}),
-        ("Qwen3", "rope_parameters", LLAMA3 | {"rope_theta": 300.0}, {"head_dim": 10}),
-        ("GPTNeoX", "rope_scaling", YARN, {"rotary_pct": 0.5, "rotary_emb_base": 300}),
-        ("Phi", "rope_parameters", LINEAR | {"partial_rotary_factor": 0.5}, {}),
-        ("Gemma2", "rope_parameters", YARN, {"head_dim": 10, "sliding_window": 5}),
-    )
-]
+SCALED = (
+    *("yarn, newer", "yarn and a window", "llama3, older", "linear, newer"),
+    *("gpt_neox, older", "phi3, newer"),
+)
+TURNED = [case for case in ROTATIONS if case.name in SCALED]
 """With scaled rotations, whose inner values are tried too."""
 PLAUSIBLE: dict[str, list[Any]] = json.loads(
     Path(__file__).with_name("config_values.json").read_text("utf-8")

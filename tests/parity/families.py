@@ -301,9 +301,6 @@ def compare(pair: Pair, inputs: Inputs) -> None:
         assert sites == CHEAP_SITES or ours.keys() == theirs.keys()
         for name, value in ours.items():
             assert_close(value, theirs[name], name, scores.get(name, 1.0))
-    last = pair.ours.config.n_heads - 1  # alone, derived, it has the weights of the whole
-    for site in {name.rpartition(".")[0] for name in seen.sites if name.endswith("_attn.q")}:
-        assert_close(seen.weights(site, head=last), seen.weights(site)[:, last], site)
 
 
 def assert_close(ours: Tensor, theirs: Tensor, what: str, size: float = 1.0) -> None:

@@ -1,6 +1,5 @@
 """Out again: the reference library loads what we export and says the same."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -206,14 +205,3 @@ def test_what_no_family_has_is_one_sentence(tmp_path: Path, subtests: pytest.Sub
                 export_checkpoint(tmp_path / "out", Transformer(config))
             assert ". " not in str(caught.value)
             assert list(tmp_path.iterdir()) == []
-
-
-def test_an_export_takes_the_place_of_another(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        model = Transformer(GPT2, seed=seed)
-        export_checkpoint(tmp_path / "out", model)
-    again = load_checkpoint(tmp_path / "out").model
-    table = "decoder.embedding.weight"
-    assert torch.equal(again.get_parameter(table), model.get_parameter(table))
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == "gpt2"

@@ -10,6 +10,7 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -77,22 +78,23 @@ def renamed(old: str, new: str) -> Damage:
     return lambda folder: (folder / old).rename(folder / new)
 
 
-def folder_for(name: str) -> Damage:
-    return lambda folder: (folder / name).mkdir()
+def link_to(target: str) -> Damage:
+    return lambda place: place.symlink_to(target)
 
 
-def pipe_for(name: str) -> Damage:
-    return lambda folder: os.mkfifo(folder / name)
+def replaced(name: str, by: Damage) -> Damage:
+    """Something else in the place of the file, which lies beside the folder if it was there."""
 
+    def damage(folder: Path) -> None:
+        with suppress(FileNotFoundError):
+            (folder / name).rename(folder / f"../outside-{name}")
+        by(folder / name)
 
-def link_for(name: str, target: str) -> Damage:
-    return all_of(without(name), lambda folder: (folder / name).symlink_to(target))
+    return damage
 
 
 def moved_out(name: str) -> Damage:
-    """The file lies beside the folder, and a link leads there."""
-    outside = f"../outside-{name}"
-    return all_of(renamed(name, outside), lambda folder: (folder / name).symlink_to(outside))
+    return replaced(name, link_to(f"../outside-{name}"))
 
 
 def tensors(change: Callable[[dict[str, Tensor]], object]) -> Damage:
@@ -164,16 +166,16 @@ FILES: Cases = {"nothing": (without(CONFIG, WEIGHTS), "one has no readable confi
 for name in (CONFIG, WEIGHTS):
     none, out = f"one has no readable {name}.", f"{name} in one is a link out of the folder"
     FILES |= {
-        f"{name} is a folder": (all_of(without(name), folder_for(name)), none),
-        f"{name} is a pipe": (all_of(without(name), pipe_for(name)), none),
-        f"{name} is a link to itself": (link_for(name, name), none),
-        f"{name} is a link to nothing": (link_for(name, "none"), none),
-        f"{name} is a device": (link_for(name, "/dev/zero"), out),
+        f"{name} is a folder": (replaced(name, Path.mkdir), none),
+        f"{name} is a pipe": (replaced(name, os.mkfifo), none),
+        f"{name} is a link to itself": (replaced(name, link_to(name)), none),
+        f"{name} is a link to nothing": (replaced(name, link_to("none")), none),
+        f"{name} is a device": (replaced(name, link_to("/dev/zero")), out),
         f"{name} lies elsewhere": (moved_out(name), out),
     }
 FILES |= {
-    "run is a link": (lambda at: (at / RUN).symlink_to("/etc/hosts"), f"{RUN} in one is a link"),
-    "tokenizer is a pipe": (pipe_for(TOKENIZER), "one has no readable tokenizer.json."),
+    "run is a link": (replaced(RUN, link_to("/etc/hosts")), f"{RUN} in one is a link"),
+    "tokenizer is a pipe": (replaced(TOKENIZER, os.mkfifo), "one has no readable tokenizer.json."),
 }
 
 
