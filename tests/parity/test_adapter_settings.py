@@ -18,8 +18,8 @@ from models.loading.export import export_checkpoint
 from models.loading.safe_files import ADAPTER_CONFIG
 from models.model import Transformer
 from tests.closeness import assert_close_to
-from tests.parity.config_fuzz import EQUAL, REFUSED, attempt, others
 from tests.parity.test_adapters import answers
+from tests.parity.test_config_fuzz import EQUAL, REFUSED, attempt, others
 from tests.parity.test_export import AUTO, OURS
 from tests.tiny import shake
 
