@@ -15,17 +15,14 @@ from models.families.gguf_architectures import ARCHITECTURES
 from models.families.published import Published
 from models.loading.folder_config import read_folder_config
 from models.loading.safe_files import CheckpointError
-from tests.models.loading.hostile import UGLY
+from tests.models.loading.mutations import VALUES
 from tests.models.loading.opening import check_sentence
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 WRONG: tuple[Any, ...] = (
-    *(None, True, 0, -1, 7.5, 1e308, 5e-324, 10**6, -(10**90), "7", UGLY),
-    *([[]], [None, UGLY], {"0": None}, {UGLY: {UGLY: []}}, {"rope_type": "yarn"}),
-    {"type": "llama3", "factor": 1e-300},
+    *(*VALUES, 5e-324, {"rope_type": "yarn"}, {"type": "llama3", "factor": 1e-300}),
     {"rope_type": "longrope", "short_factor": [1], "long_factor": "1"},
-    [0] * 3_000,
 )
 
 
@@ -59,12 +56,10 @@ def words_of(model_type: str) -> list[str]:
 def fault_of(folder: Path) -> str | None:
     """What comes in place of a model or a fit sentence."""
     try:
-        read_folder_config(folder)
-    except CheckpointError as error:
         try:
+            read_folder_config(folder)
+        except CheckpointError as error:
             check_sentence(str(error), folder)
-        except AssertionError as fault:
-            return str(fault)
     except Exception as error:  # noqa: BLE001  (whatever it is, it is no sentence)
         return f"{error!r:.200}"
     return None

@@ -1,6 +1,6 @@
 """A damaged or malicious GGUF file is refused in one sentence, soon, and in little memory.
 
-`test_mutations.py` changes any other place of a file.
+`test_hostile.py` changes any other place of a file.
 """
 
 import os

@@ -1,13 +1,14 @@
 """A hostile folder does no more than print its one sentence, whatever its files hold.
 
 Every damage of the tables is done to a good folder, which another process then opens. What is
-wrong in any other place is drawn in `test_mutations.py`.
+wrong in any other place is drawn.
 """
 
 import json
 import math
 import os
 import pickle
+import shutil
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,12 +18,15 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from models import load_checkpoint
 from models.loading.safe_files import CheckpointError, quoted
 from models.loading.weight_files import open_weights
+from tests.models.loading import gguf_damage
 from tests.models.loading.hostile import (
     CONFIG,
     INDEX,
@@ -38,7 +42,8 @@ from tests.models.loading.hostile import (
     sharded,
     unpacked,
 )
-from tests.models.loading.opening import Opener, not_refused_as_told, refused
+from tests.models.loading.mutations import changed_file
+from tests.models.loading.opening import Opener, check_refused, not_refused_as_told, refused
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
@@ -353,7 +358,7 @@ def test_unusual_but_sound_folders_are_read(gpt2: Path) -> None:
     assert load_checkpoint(gpt2).family == "gpt2"
 
 
-def test_the_cache_of_a_hub_is_read(gpt2: Path, tmp_path: Path, opener: Opener) -> None:
+def test_the_cache_of_a_hub_is_read(gpt2: Path, tmp_path: Path) -> None:
     """There every file is a link from `snapshots/<revision>` to `blobs` beside it."""
     snapshot, blobs = tmp_path / "model" / "snapshots" / "1f", tmp_path / "model" / "blobs"
     snapshot.mkdir(parents=True)
@@ -361,6 +366,43 @@ def test_the_cache_of_a_hub_is_read(gpt2: Path, tmp_path: Path, opener: Opener) 
     for path in blobs.iterdir():
         (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
     assert load_checkpoint(snapshot).family == "gpt2"
-    (snapshot / RUN).symlink_to("../../refs")
-    (tmp_path / "model" / "refs").write_text("{}")
-    assert "run.json in 1f is a link out of the folder" in refused(opener, snapshot)
+
+
+KINDS = (
+    ("ours", CONFIG),
+    ("gpt2", CONFIG),
+    ("gpt2", WEIGHTS),
+    ("shards", INDEX),
+    ("gguf", gguf_damage.NAME),
+)
+
+
+@pytest.fixture(scope="module")
+def folders(good_folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder to be changed for each way to store a model."""
+    root = tmp_path_factory.mktemp("changed")
+    for kind, sound in (("ours", "ours"), ("gpt2", "gpt2"), ("shards", "gpt2")):
+        shutil.copytree(good_folders / sound, root / kind)
+    sharded()(root / "shards")
+    (root / "gguf").mkdir()
+    (root / "gguf" / gguf_damage.NAME).write_bytes(gguf_damage.good().written())
+    return root
+
+
+@pytest.mark.parametrize(("kind", "file"), KINDS)
+@settings(max_examples=max(60, settings().max_examples))
+@given(data=st.data())
+def test_a_changed_file_opens_equal_or_is_refused(
+    kind: str, file: str, data: st.DataObject, folders: Path, opener: Opener
+) -> None:
+    """As another library reads it, or in one sentence, with little memory and little reading."""
+    place = folders / kind / file
+    sound = place.read_bytes()
+    place.write_bytes(data.draw(changed_file(file, sound)))
+    try:
+        answer = opener.ask(folders / kind)
+    finally:
+        place.write_bytes(sound)
+    assert answer.read <= MIB, "of a folder that has a hundredth of it"
+    if answer.error is not None:
+        check_refused(answer, folders / kind)
