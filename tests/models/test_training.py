@@ -1,7 +1,6 @@
 """Training: a generator of reports, each a function of the seeds and the step."""
 
 import math
-from itertools import islice
 from typing import Any
 from unittest.mock import Mock
 
@@ -17,7 +16,7 @@ from models.model import Transformer
 from models.optimizers import MuonAndAdamW, build_optimizer
 from models.presets import PAPER_TRAINING
 from models.schedules import learning_rate
-from models.training import Batch, Report, TrainState, train
+from models.training import Batch, Report, train
 from tests.closeness import assert_close_to
 from tests.grids import grid
 from tests.tiny import SMALL, assert_equal_weights, config_of, ids_of, shake, weights
@@ -77,18 +76,6 @@ def test_weights_follow_from_the_seed_alone_and_the_random_state_is_left(optimiz
     assert_equal_weights(once, trained(4, optimizer=optimizer))
     name = "decoder.embedding.weight"
     assert not torch.equal(once[name], trained(5, optimizer=optimizer)[name]), "it drops others"
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_one_stops_it_by_no_longer_asking_and_it_goes_on_where_it_stopped() -> None:
-    model, straight = Transformer(SMALL), Transformer(SMALL)
-    state = TrainState.fresh(model, CONFIG)
-    reports = list(islice(train(model, batch_at, CONFIG, state), 2))
-    assert state.step == reports[-1].step == 2
-    list(islice(train(straight, batch_at, CONFIG), 2))
-    assert_equal_weights(weights(straight), weights(model))
-    assert [report.step for report in train(model, batch_at, CONFIG, state)] == [3, 4, 5, 6]
-    assert list(train(model, batch_at, CONFIG, state)) == [], "all steps are done"
 
 
 def test_rates_of_the_schedules() -> None:

@@ -14,16 +14,15 @@ from safetensors.torch import load_file, save_file
 
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.text import word_tokenizer
-from models.config import TrainConfig, TransformerConfig
+from models.config import TransformerConfig
 from models.loading.adapter_files import ADAPTER_WEIGHTS
-from models.loading.checkpoint import CheckpointError, load_checkpoint, load_state, save_checkpoint
+from models.loading.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE, chat_template
 from models.loading.export import export_adapter, export_checkpoint
 from models.loading.inspection import inspect_folder
 from models.loading.safe_files import ADAPTER_CONFIG, TOKENIZER
 from models.lora import add_lora, lora_leaves, merged, target_ranks
 from models.model import Transformer
-from models.training import Batch, TrainState, train
 from tests.closeness import assert_close_to
 from tests.parity.test_export import AUTO, OURS
 from tests.tiny import assert_equal_weights, ids_of, shake, weights
@@ -144,11 +143,11 @@ def test_a_prefix_of_every_name_is_read_through(wrapper: str, tmp_path: Path) ->
     assert inspect_folder(tmp_path).weights.wrapper == wrapper
 
 
-def folder_of(model: Transformer, place: Path, state: TrainState | None = None) -> Path:
+def folder_of(model: Transformer, place: Path) -> Path:
     """A checkpoint of ours: the parent's weights, which are linked, and the adapters beside."""
     save_checkpoint(place / "parent", parent_of(model))
     linked = [place / "parent" / "model.safetensors"]
-    save_checkpoint(place / "step", model, state=state, linked=linked)
+    save_checkpoint(place / "step", model, linked=linked)
     return place / "step"
 
 
@@ -167,23 +166,6 @@ def test_a_checkpoint_holds_the_adapters_alone(tmp_path: Path) -> None:
     assert_equal_weights(weights(load_checkpoint(folder).model), weights(merged(model)))
     save_checkpoint(tmp_path / "plain", model)
     assert_equal_weights(weights(load_checkpoint(tmp_path / "plain").model), weights(merged(model)))
-
-
-def test_training_goes_on_from_a_checkpoint_bit_by_bit(tmp_path: Path) -> None:
-    config, asked = OURS["llama"], TrainConfig(steps=6, lr=0.02, warmup=0)
-    ids = ids_of(4, 9, config.vocab_size)
-    batch = Batch((ids[:, :-1],), ids[:, 1:])
-    model = adapted(config, ("q_proj",))
-    state = TrainState.fresh(model, asked)
-    updates = train(model, lambda step: batch, asked, state)
-    for _ in range(3):
-        next(updates)
-    folder = folder_of(model, tmp_path, state)
-    losses = [report.loss for report in updates]
-    again = load_checkpoint(folder, merging=False).model
-    state = load_state(folder, again, asked)
-    assert [report.loss for report in train(again, lambda step: batch, asked, state)] == losses
-    assert_equal_weights(weights(again), weights(model))
 
 
 Change = Callable[[Path], object]
