@@ -207,16 +207,6 @@ def test_processes_with_other_gradients_send_as_much(monkeypatch: pytest.MonkeyP
     assert [loss.item(), model.weight.grad, model.bias.grad] == [3.0, torch.tensor(5.0), None]
 
 
-def test_a_parameter_without_gradients_is_left_alone() -> None:
-    for optimizer in OPTIMIZERS:
-        model = Transformer(SMALL)
-        model.decoder.embedding.weight.requires_grad_(False)  # type: ignore[union-attr]
-        before = weights(model)
-        next(train(model, batch_at, CONFIG.replace(optimizer=optimizer)))
-        moved = {name for name, value in weights(model).items() if not value.equal(before[name])}
-        assert before.keys() - moved == {"decoder.embedding.weight"}
-
-
 @pytest.mark.usefixtures("shapes_unchecked")
 def test_bfloat16_is_near_and_keeps_weights_in_32_bits() -> None:
     """Its eight bits of fraction: a relative error of 2⁻⁹ in each product."""

@@ -4,7 +4,6 @@ from contextlib import suppress
 
 import pytest
 import torch
-from torch import Tensor
 
 from models.attention import MultiHeadAttention
 from models.config import KINDS, POSITIONS, TransformerConfig
@@ -85,17 +84,9 @@ def test_pooling_sees_real_tokens_only() -> None:
     assert (mean_of_kept(X, nothing) == 0).all(), "a text of padding has a mean of zeros"
 
 
-EMPTY = torch.empty
-
-
 def differing(one: Transformer, other: Transformer) -> set[str]:
     pairs = zip(one.state_dict().items(), other.state_dict().values(), strict=True)
     return {name for (name, mine), theirs in pairs if not torch.equal(mine, theirs)}
-
-
-def poisoned(*args: object, **options: object) -> Tensor:
-    """Memory as it might have been held by anyone before."""
-    return EMPTY(*args, **options).fill_(torch.nan)  # type: ignore[call-overload]
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
@@ -111,15 +102,17 @@ def test_the_seed_decides_and_the_random_state_is_left_alone() -> None:
         assert differing(one, Transformer(config, seed=6)) == matrices, name
 
 
-def test_nothing_is_left_as_memory_held_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "empty", poisoned)
-    for config in ODDITIES.values():
-        model = Transformer(config)
-        for name, value in [*model.named_parameters(), *model.named_buffers()]:
-            assert value.isfinite().all(), name
-    monkeypatch.setattr("models.model.initialize", lambda *_: None)
-    model = Transformer(ODDITIES["no head"])
-    assert any(one.isnan().any() for one in model.parameters()), "the poison would be seen"
+def test_nothing_is_left_as_memory_held_it() -> None:
+    """With deterministic algorithms torch fills new memory with NaN."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.empty(3).isnan().all()
+        for config in ODDITIES.values():
+            model = Transformer(config)
+            for name, value in [*model.named_parameters(), *model.named_buffers()]:
+                assert value.isfinite().all(), name
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
 def test_sizes_of_fresh_weights() -> None:
