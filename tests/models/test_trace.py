@@ -67,7 +67,7 @@ def test_fused_is_watched_is_derived(
 
 def gradient(model: Transformer, output: Tensor) -> Tensor:
     """That of all parameters as one vector, since a key's bias has one of rounding alone."""
-    return parameters_to_vector(torch.autograd.grad(output.square().sum(), model.parameters()))
+    return parameters_to_vector(torch.autograd.grad(output.square().sum(), [*model.parameters()]))
 
 
 @grid("kind, positions, side", KINDS, POSITIONS, ("none", "left", "right"))
