@@ -13,7 +13,6 @@ GRID = grid(NAMES, KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1))
 PAIRS = list(zip(KINDS * 2, POSITIONS, strict=True))
 SOME_OF_EACH = pytest.mark.parametrize(("kind", "positions"), PAIRS)
 """Every kind twice and every way to tell positions once."""
-WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS)
 
 CHOICES = {
     each.name: each.metadata["options"]

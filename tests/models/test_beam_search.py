@@ -1,21 +1,15 @@
 """Beam search finds what an exhaustive search finds, and with one beam what is likeliest."""
 
 import itertools
-from collections import Counter
 from typing import Any
 
 import pytest
 import torch
 
-from explorer.inference.continuation import back_to
 from models import Transformer, TransformerConfig
-from models.beam_search import beam_search, beam_steps, take_rows
+from models.beam_search import beam_search, beam_steps
 from models.config import GenerationConfig
-from models.generation import DecodingState
-from tests.calls import watched
-from tests.closeness import assert_close_to
 from tests.grids import grid
-from tests.models.grid import WRITERS
 from tests.tiny import shake
 
 END, LENGTH = 1, 3
@@ -111,48 +105,3 @@ def test_what_cannot_be_searched_is_refused() -> None:
         beam_steps(decoder, too_long)
     with pytest.raises(ValueError, match="Beam search continues one prompt, not 2"):
         beam_steps(decoder, PROMPT.expand(2, -1))
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-def test_tokens_are_read_once_until_the_stop(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, read, encoded = model(kind), list[int](), list[int]()
-    decode = watched(made.decode, lambda ids, *_: read.append(ids.numel()))
-    monkeypatch.setattr(made, "decode", decode)
-    monkeypatch.setattr(made, "encode", watched(made.encode, lambda *_: encoded.append(1)))
-    steps = beam_steps(made, PROMPT, beams=3, max_length=6)
-    first = next(steps)
-    assert read == [PROMPT.shape[1] if kind == "decoder" else 1], "nothing before it is asked for"
-    *_, last = steps
-    assert last.nodes[: len(first.nodes)] == first.nodes
-    taken = 1 + max(node.step for node in last.nodes)
-    assert len(read) == taken > 2
-    kept = Counter(node.step for node in last.nodes if node.kept)
-    assert read[1:] == [kept[step] for step in range(taken - 1)]
-    assert len(encoded) == (kind == "encoder-decoder")
-
-
-@WRITERS
-def test_rows_taken_and_read_are_those_of_a_whole_pass(kind: str, positions: str) -> None:
-    """Going on from one prompt in several rows, which begins with padding nobody looks at."""
-    pad, prompt = 8, torch.tensor([[8, 2, 3, 4]])
-    sizes = {"n_layers": 2, "vocab_size": 9, "max_len": 16, "n_heads": 4, "n_kv_heads": 2}
-    banned = GenerationConfig(banned_ids=(7,))
-    made = model(kind, 1, positions=positions, pad_id=pad, generation=banned, **sizes)
-    going = DecodingState(made, prompt)
-    take_rows(going, [0, 0, 0])
-    going.read(torch.tensor([[5, 2], [6, 2], [pad, 2]]))
-    back_to(going, 1)
-    take_rows(going, [2, 0, 2, 1])
-    found = going.read(torch.tensor([[3], [3], [5], [6]]))[:, -1]
-    rows = torch.tensor([[pad, 3], [5, 3], [pad, 5], [6, 6]])
-    many = prompt.expand(4, -1)
-    with torch.no_grad():
-        if kind == "decoder":
-            keep = torch.cat((many != pad, torch.ones_like(rows, dtype=torch.bool)), 1)
-            logits = made(torch.cat((many, rows), 1), keep=keep)[:, -1]
-        else:
-            target = torch.cat((torch.zeros_like(rows[:, :1]), rows), 1)
-            logits = made(many, target, target_keep=target >= 0)[:, -1]
-    logits[:, 7] = -torch.inf
-    assert_close_to(found, logits)

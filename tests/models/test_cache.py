@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from explorer.inference.continuation import shorten
-from models.block import Block, StackContext
-from models.cache import KeyValueCache, LayerCache
-from models.config import NORM_POSITIONS, POSITIONS, TransformerConfig
-from models.interventions import ReplaceAt, Scale
+from models.cache import KeyValueCache
+from models.config import POSITIONS, TransformerConfig
+from models.interventions import Edit, ReplaceAt
+from models.tap import NO_TAP
 from models.trace import RecordingTap
 from tests.closeness import assert_close_to
 from tests.grids import grid
@@ -33,32 +33,6 @@ def test_reading_pieces(kind: str, positions: str, pieces: tuple[int, ...], padd
         read += size
         logits.append(model.decode(piece, memory, memory_keep, keep[:, :read], cache))
     assert_close_to(torch.cat(logits, 1)[keep], at_once[keep])
-
-
-@pytest.mark.parametrize("norm_position", NORM_POSITIONS)
-def test_a_last_block_needs_only_what_is_remembered(norm_position: str) -> None:
-    """One token, after the keys and values of those before it: its row of the whole block."""
-    config = config_of("decoder", positions="rotary", norm_position=norm_position, n_kv_heads=1)
-    model = shaken(config)
-    assert model.decoder is not None
-    stack, x = model.decoder, torch.randn(2, 6, config.d_model, dtype=torch.float64)
-    block = stack.blocks[-1]
-    assert isinstance(block, Block)
-
-    def around(begin: int, end: int) -> StackContext:
-        here = torch.arange(begin, end)
-        masks = stack.self_masks(x[:, begin:end], begin, None)
-        return StackContext(masks=masks, rotate=stack.positions.rotation(here))
-
-    with pytest.raises(LookupError, match="run a pass"):
-        LayerCache().read()
-    for place in (0, 3, 5):
-        cache = {"self_attn": LayerCache()}
-        reads = block.self_residual.input_norm(x[:, :place])
-        rotate = stack.positions.rotation(torch.arange(place))
-        cache["self_attn"].append(*block.self_attn.keys_and_values(reads, rotate))
-        one = block(x[:, place : place + 1], around(place, place + 1), cache)[:, 0]
-        assert_close_to(one, block(x, around(0, 6))[:, place])
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
@@ -90,35 +64,25 @@ INPUTS_OF = {
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
-@grid("way, pieces, config", WAYS, [(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], INPUTS_OF.values())
-def test_head_inputs_are_kept(config: TransformerConfig, way: str, pieces: tuple[int, ...]) -> None:
-    """One head reads another residual stream, in every piece."""
-    model, (ids,) = shaken(config), inputs_of(config)
-    edits = [Scale(f"decoder.{layer}.self_attn.{way}", 0.5, head=2 - layer) for layer in (0, 1)]
-    at_once = model.decode(ids, tap=RecordingTap((), edits))
-    assert not torch.allclose(at_once, model.decode(ids))
-    cache, logits = KeyValueCache.empty(config.n_layers), []
-    for piece in ids.split(pieces, 1):
-        logits.append(model.decode(piece, cache=cache, tap=RecordingTap((), edits)))
-    assert_close_to(torch.cat(logits, 1), at_once)
+@grid("way, edited, config", WAYS, [(0, 1, 2), (1,), (2,)], INPUTS_OF.values())
+def test_head_inputs_are_kept(config: TransformerConfig, way: str, edited: tuple[int, ...]) -> None:
+    """Two heads read inputs of their own, in some of three pieces of two tokens.
 
-
-@pytest.mark.usefixtures("shapes_unchecked")
-@grid("way, config", WAYS, INPUTS_OF.values(), pairs=False)
-def test_a_head_that_shared_its_keys_copies_them(config: TransformerConfig, way: str) -> None:
-    """Only in the second of three pieces does a head read an input of its own."""
+    The keys that they share with other heads in an earlier piece are copied.
+    """
     model, (ids,) = shaken(config), inputs_of(config)
-    site = f"decoder.0.self_attn.{way}"
     vector = torch.linspace(-1, 1, config.d_model, dtype=torch.float64)
-    edits = [ReplaceAt(site, 2, vector, 1), ReplaceAt(site, 3, -vector, 0)]
-    at_once = model.decode(ids, tap=RecordingTap((), edits))
-    assert not torch.allclose(at_once[:, 3:], model.decode(ids)[:, 3:])
-    cache = KeyValueCache.empty(config.n_layers)
-    first, second, third = ids.split((2, 2, 2), 1)
-    moved = [ReplaceAt(site, 0, vector, 1), ReplaceAt(site, 1, -vector, 0)]
-    logits = [
-        model.decode(first, cache=cache),
-        model.decode(second, cache=cache, tap=RecordingTap((), moved)),
-        model.decode(third, cache=cache),
-    ]
+
+    def edits(begin: int) -> list[Edit]:
+        site = f"decoder.0.self_attn.{way}"
+        return [ReplaceAt(site, begin, vector, 1), ReplaceAt(site, begin + 1, -vector, 0)]
+
+    every = [edit for piece in edited for edit in edits(2 * piece)]
+    at_once = model.decode(ids, tap=RecordingTap((), every))
+    last = 2 * edited[0] + 1
+    assert not torch.allclose(at_once[:, last:], model.decode(ids)[:, last:])
+    cache, logits = KeyValueCache.empty(config.n_layers), []
+    for number, piece in enumerate(ids.split(2, 1)):
+        tap = RecordingTap((), edits(0)) if number in edited else NO_TAP
+        logits.append(model.decode(piece, cache=cache, tap=tap))
     assert_close_to(torch.cat(logits, 1), at_once)

@@ -15,7 +15,6 @@ from models.model import Transformer
 from models.sampling import Sampling, choose_from, keep_top_k, keep_top_p
 from tests.closeness import assert_close_to as close
 from tests.grids import grid
-from tests.models.grid import WRITERS
 from tests.tiny import config_of, ids_of, keep_of_lengths, shaken
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
@@ -29,7 +28,7 @@ def written(steps: list[GenerationStep]) -> Tensor:
     return torch.stack([step.ids for step in steps], 1)
 
 
-@WRITERS
+@grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS)
 def test_a_batch_is_its_texts_one_by_one(kind: str, positions: str) -> None:
     model = writer(kind, positions=positions)
     lengths, prompt = [5, 1, 3], ids_of(3, 5)
@@ -176,16 +175,7 @@ def test_no_prompt_gets_no_text_and_padding_that_counts_is_continued() -> None:
     assert len(list(generate(writer(), prompt, keep=prompt == 0, max_length=3))) == 3
 
 
-def test_an_encoder_decoder_begins_with_its_start_token_and_its_first_token() -> None:
-    def begun(kind: str, prompt: Tensor, **changes: Any) -> Tensor:
-        return writer(kind, **changes).generate(prompt, 3, greedy=True)
-
-    source, one = ids_of(3, 4), ids_of(3, 1)
+def test_an_encoder_decoder_begins_with_its_start_token() -> None:
     for bos, start in ((2, 2), (None, 0)):
-        ids = begun("encoder-decoder", source, bos_id=bos)
-        assert ids.shape == (3, 4)
+        ids = writer("encoder-decoder", bos_id=bos).generate(ids_of(3, 4), 3, greedy=True)
         assert (ids[:, 0] == start).all()
-    forced = GenerationConfig(forced_first_id=7)
-    assert begun("encoder-decoder", source, generation=forced)[:, :2].tolist() == [[1, 7]] * 3
-    assert not (begun("encoder-decoder", source)[:, 1] == 7).all()
-    assert torch.equal(begun("decoder", one, generation=forced), begun("decoder", one))

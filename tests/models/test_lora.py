@@ -3,14 +3,13 @@
 import pytest
 import torch
 
-from models.config import TrainConfig, TransformerConfig
+from models.config import TransformerConfig
 from models.lora import add_lora, lora_fault, lora_leaves, merged, target_ranks
 from models.model import Transformer
 from models.trace import CHEAP_SITES, trace
-from models.training import Batch, train
 from tests.closeness import assert_close_to
 from tests.models.grid import ODDITIES
-from tests.tiny import assert_equal_weights, config_of, ids_of, inputs_of, shake, shaken, weights
+from tests.tiny import assert_equal_weights, config_of, inputs_of, shake, shaken, weights
 
 EVERY = ("q_proj", "k_proj", "v_proj", "o_proj")
 
@@ -39,26 +38,6 @@ def test_watched_fused_derived_and_merged_are_one(name: str) -> None:
     for site in watched.sites:
         if site.endswith(".weights"):
             assert_close_to(fused.weights(site.removesuffix(".weights")), watched[site])
-
-
-def test_training_changes_the_adapters_alone() -> None:
-    model = add_lora(shaken(config_of(), torch.float32), 2, targets=("q_proj", "down_proj"))
-    before, ids = weights(model), ids_of(4, 8)
-    batch = Batch((ids[:, :-1],), ids[:, 1:])
-    reports = list(train(model, lambda step: batch, TrainConfig(steps=5, lr=0.05, warmup=0)))
-    assert reports[-1].loss < reports[0].loss
-    changed = {name for name, each in weights(model).items() if not torch.equal(each, before[name])}
-    leaves = lora_leaves(model)
-    assert {name.rpartition(".")[2] for name in leaves} == {"q_proj", "down_proj"}
-    assert changed == {f"{leaf}.lora_{part}.weight" for leaf in leaves for part in "AB"}
-
-
-def test_a_new_head_is_trained_whole() -> None:
-    config = config_of("encoder", head="classifier", d_classifier=7)
-    model = add_lora(Transformer(config), 1, whole=("head",))
-    trained = {name for name, each in model.named_parameters() if each.requires_grad}
-    whole = {"head.hidden.weight", "head.hidden.bias", "head.out.weight", "head.out.bias"}
-    assert {name for name in trained if ".lora_" not in name} == whole
 
 
 def test_merging_leaves_the_adapted_model_as_it_is() -> None:

@@ -1,6 +1,7 @@
 """What a published config says beside its sizes: rotations, ends of texts, what is refused."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.inspection import inspect_folder
+from tests.grids import grid
 from tests.parity import families
 from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
 from tests.parity.families import Case, Pair, build_reference, compare, inputs_of, open_pair
@@ -26,7 +28,6 @@ LLAMA3 = {
 }  # fmt: skip
 YARN = {"factor": 5.0, "original_max_position_embeddings": 12}
 PARTLY: dict[str, Any] = {"partial_rotary_factor": 0.4}
-BESIDE: dict[str, Any] = {"original_max_position_embeddings": 24}
 ROTARY = "Llama Mistral Qwen2 Qwen3 Gemma Gemma2 GPTNeoX Phi StableLm Starcoder2".split()
 
 
@@ -73,15 +74,6 @@ ROTATIONS = [
         | {"rope_parameters": {"rope_type": "default", "rope_theta": 300.0} | PARTLY},
     ),
     published("gpt_neox, by default", "GPTNeoX", SIZES),
-    *(
-        published(f"{kind}, length of the training beside, {model}", model, values | BESIDE)
-        for model in ROTARY
-        for kind, values in (
-            ("llama3", newer("llama3", LLAMA3)),
-            ("yarn", newer("yarn", YARN)),
-            ("older yarn", older("yarn", YARN)),
-        )
-    ),
     published("phi3, newer", "Phi3", newer("default", PARTLY)),
 ]  # fmt: skip
 
@@ -92,9 +84,22 @@ def test_turns_as_the_reference_does(case: Case, tmp_path: Path) -> None:
     compare(pair, inputs_of(pair, LONGEST, "left"))
 
 
+SCALINGS = newer("llama3", LLAMA3), newer("yarn", YARN), older("yarn", YARN)
+
+
+@grid("model, scaling", ROTARY, SCALINGS)
+def test_the_length_of_the_training_may_stand_beside(
+    model: str, scaling: dict[str, Any], tmp_path: Path
+) -> None:
+    case = published("beside", model, scaling | {"original_max_position_embeddings": 24})
+    pair = open_pair(case, tmp_path)
+    compare(pair, inputs_of(pair, LONGEST, "left"))
+
+
 def saved(name: str, folder: Path, changes: Mapping[str, Any]) -> Path:
     """A folder of the case whose config says something else; ... leaves a value out."""
-    build_reference(CASES[name]).save_pretrained(folder)
+    if not (folder / "config.json").exists():
+        build_reference(CASES[name]).save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     values = json.loads((folder / "config.json").read_text()) | changes
     kept = {name: value for name, value in values.items() if value is not ...}
@@ -237,6 +242,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = json.loads(
 def test_what_is_unsupported_is_refused_by_name(tmp_path: Path, subtests: pytest.Subtests) -> None:
     unsaid = {"rope_parameters": ..., "rope_scaling": ...}
     for number, (name, changes, words) in enumerate(REFUSED):
-        folder = saved(name, tmp_path / str(number), unsaid | changes)
+        sound = saved(name, tmp_path / name, {})
+        folder = saved(name, shutil.copytree(sound, tmp_path / str(number)), unsaid | changes)
         with subtests.test(name, words=words), pytest.raises(CheckpointError, match=words):
             load_checkpoint(folder)

@@ -1,6 +1,5 @@
 """What a config says it is: no word of any family raises more than a sentence."""
 
-import json
 import re
 from collections import UserDict
 from collections.abc import Mapping
@@ -15,18 +14,15 @@ from models.families.family import SUGGESTION
 from models.families.gguf_architectures import ARCHITECTURES
 from models.families.published import Published
 from models.loading.folder_config import read_folder_config
-from models.loading.safe_files import CONFIG, CheckpointError
-from tests.models.loading.hostile import UGLY
+from models.loading.safe_files import CheckpointError
+from tests.models.loading.mutations import VALUES
 from tests.models.loading.opening import check_sentence
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 WRONG: tuple[Any, ...] = (
-    *(None, True, 0, -1, 7.5, 1e308, 5e-324, 10**6, -(10**90), "7", UGLY),
-    *([[]], [None, UGLY], {"0": None}, {UGLY: {UGLY: []}}, {"rope_type": "yarn"}),
-    {"type": "llama3", "factor": 1e-300},
+    *(*VALUES, 5e-324, {"rope_type": "yarn"}, {"type": "llama3", "factor": 1e-300}),
     {"rope_type": "longrope", "short_factor": [1], "long_factor": "1"},
-    [0] * 3_000,
 )
 
 
@@ -60,12 +56,10 @@ def words_of(model_type: str) -> list[str]:
 def fault_of(folder: Path) -> str | None:
     """What comes in place of a model or a fit sentence."""
     try:
-        read_folder_config(folder)
-    except CheckpointError as error:
         try:
+            read_folder_config(folder)
+        except CheckpointError as error:
             check_sentence(str(error), folder)
-        except AssertionError as fault:
-            return str(fault)
     except Exception as error:  # noqa: BLE001  (whatever it is, it is no sentence)
         return f"{error!r:.200}"
     return None
@@ -93,39 +87,6 @@ def test_any_value_of_any_word_of_any_family_ends_in_a_model_or_a_sentence(
             if fault := fault_of(tmp_path):
                 offenders.append(f"{family}, {some}: {wrong!r:.60}: {fault}")
     assert offenders == []
-
-
-MASKED = {"architectures": ["RobertaForMaskedLM"]}
-CLASSES = {"architectures": ["BertForSequenceClassification"]}
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("bert", {"is_decoder": True}, "is_decoder True"),
-    ("bert", {"architectures": ["BertLMHeadModel"]}, "BertLMHeadModel"),
-    ("bert", {"hidden_act": "mish"}, "'mish'"),
-    ("bert", CLASSES | {"id2label": {"a": "b"}}, "id2label"),
-    ("bert", CLASSES | {"num_labels": 10**9}, "num_labels must be"),
-    ("roberta", MASKED | {"hidden_act": "relu"}, "hidden_act 'relu'"),
-    ("roberta", {"pad_token_id": None}, "pad_token_id must be a token of its own"),
-    ("roberta", {"max_position_embeddings": 2}, "must be above 2"),
-    ("bart", {"decoder_attention_heads": 8}, "encoder_attention_heads 16 and"),
-    ("bart", {"normalize_before": True}, "normalize_before True"),
-    ("marian", {"static_position_embeddings": False}, "static_position_embeddings"),
-    ("bart", {"is_encoder_decoder": False}, "is_encoder_decoder False"),
-    ("t5", {"architectures": ["T5ForSequenceClassification"]}, "Classification is not"),
-    ("t5", {"feed_forward_proj": "gated-elu"}, "'gated-elu'"),
-    ("t5", {"relative_attention_max_distance": 5}, "max_distance must be above"),
-    ("llama", {"head_dim": 3}, "a head of 3 is odd"),
-    ("llama", {"num_key_value_heads": 5}, "not divisible"),
-    ("llama", {"rope_scaling": {"type": "yarn", "factor": 1e300}}, "must be between"),
-    ("electra", {}, "electra is not supported; open one such as gpt2, llama, bert or t5."),
-]
-"""What the reference's own configs cannot say is beside those of `tests/parity`."""
-
-
-def test_what_is_not_supported_is_refused_by_name(tmp_path: Path) -> None:
-    for family, values, words in REFUSED:
-        (tmp_path / CONFIG).write_text(json.dumps({"model_type": family} | values))
-        with pytest.raises(CheckpointError, match=re.escape(words)):
-            read_folder_config(tmp_path)
 
 
 def test_the_families_of_the_way_out_open() -> None:

@@ -8,12 +8,12 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save, save_file
+from safetensors.torch import load_file, save_file
 
 from models.loading.safe_files import CheckpointError
 from models.loading.stored_weights import QUANTIZED, READABLE
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file, open_weights
-from tests.models.loading.hostile import packed, shard, sharded, unpacked
+from tests.models.loading.hostile import packed, shard, sharded
 from tests.models.loading.mutations import ANY_JSON
 from tests.models.loading.opening import check_sentence
 
@@ -25,31 +25,12 @@ TYPES = READABLE | {
     "C64": torch.complex64,
     "F8_E4M3": torch.float8_e4m3fn,
 }
-TENSORS = st.dictionaries(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=12).filter("__metadata__".__ne__),
-    st.tuples(st.lists(st.integers(0, 4), max_size=4).map(tuple), st.sampled_from(sorted(TYPES))),
-    max_size=6,
-)
 COUNTS = st.lists(st.integers(-2, 40) | st.integers(), max_size=3) | ANY_JSON
 ENTRIES = st.fixed_dictionaries(
     {"dtype": st.sampled_from(sorted(TYPES)) | ANY_JSON, "shape": COUNTS, "data_offsets": COUNTS}
 )
 NAMES = st.sampled_from("ab") | st.text()
 HEADERS = st.dictionaries(NAMES, ENTRIES | ANY_JSON, max_size=4) | ANY_JSON
-IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@IN_ONE_FOLDER
-@given(TENSORS, st.dictionaries(st.sampled_from("xyz"), st.text("ab"), max_size=2))
-def test_what_the_library_writes_is_what_we_read(
-    tmp_path: Path, tensors: dict[str, tuple[tuple[int, ...], str]], notes: dict[str, str]
-) -> None:
-    values = {name: torch.zeros(shape).to(TYPES[dtype]) for name, (shape, dtype) in tensors.items()}
-    content = save(values, notes or None)
-    (tmp_path / WEIGHTS).write_bytes(content)
-    weights = open_weights(tmp_path)
-    assert {name: (weights.shape(name), weights.dtype(name)) for name in weights.names} == tensors
-    assert weights.bytes == len(unpacked(content)[1])
 
 
 def test_one_file_and_many_hold_the_same_names_shapes_bytes_and_numbers(gpt2: Path) -> None:
@@ -127,7 +108,10 @@ def test_a_file_that_is_cut_while_its_numbers_are_read_is_said(tmp_path: Path) -
             read("b")
 
 
-@settings(IN_ONE_FOLDER, max_examples=max(100, IN_ONE_FOLDER.max_examples))
+@settings(
+    max_examples=max(100, settings().max_examples),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(st.binary(max_size=40) | HEADERS.map(lambda header: json.dumps(header).encode()))
 def test_random_headers(tmp_path: Path, header: bytes) -> None:
     """Every tensor of such a file is read, or a fit sentence says why not."""
