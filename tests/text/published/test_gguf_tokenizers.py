@@ -17,7 +17,7 @@ from tests.text.published.conftest import Made, reference_of
 from tests.text.published.gguf_vocabularies import byte_level, many_texts, pieces, word_pieces
 from tests.text.published.tokenizer_folders import FOLDERS, SPM, TEXTS
 
-MANY = 2_000
+MANY = 500
 WRITERS: dict[str, tuple[str, Callable[..., None], tuple[str, ...]]] = {
     "bert": ("bert", word_pieces, ()),
     "bert-cased": ("bert", word_pieces, ()),
