@@ -74,23 +74,15 @@ def test_a_model_is_opened_once_until_its_files_change(shipped: Path) -> None:
 
 
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> None:
-    for content in ["", "{", "[]", '{"kind": "banana"}', '{"surprise": 1}']:
-        (shipped / "reviews" / "config.json").write_text(content)
-        assert found()["reviews"].config is None
-        assert found()["reviews"].fault
-        assert opened_model.open_model("translation")
-    for file in ("tokenizer.json", "model.safetensors"):
-        path = shipped / "letters" / file
-        for damaged in [b"", b"nonsense", b"\xff" * 100]:
-            path.write_bytes(damaged)
-            with pytest.raises(ModelError, match=r"\w\.$"):
-                opened_model.open_model("letters")
-        path.unlink()
-        with pytest.raises(ModelError, match=r"\w\.$"):
-            opened_model.open_model("letters")
+    (shipped / "reviews" / "config.json").write_text('{"surprise": 1}')
+    assert found()["reviews"].config is None
+    assert found()["reviews"].fault
     shutil.copy(shipped / "translation" / "tokenizer.json", shipped / "reverse")
-    with pytest.raises(ModelError, match="more tokens"):
-        opened_model.open_model("reverse")
+    (shipped / "letters" / "tokenizer.json").write_bytes(b"nonsense")
+    for name, why in (("letters", r"\w\.$"), ("reverse", "more tokens"), ("reviews", r"\w\.$")):
+        with pytest.raises(ModelError, match=why):
+            opened_model.open_model(name)
+    assert opened_model.open_model("translation")
 
 
 def test_a_record_from_anywhere_stays_short(shipped: Path) -> None:

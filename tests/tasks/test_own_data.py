@@ -15,7 +15,6 @@ from tokenizers.processors import TemplateProcessing
 
 from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, Task, bundled_text, stored_tokenizer, task_of
-from explorer.tasks.data_summary import unknown_words
 from explorer.tasks.labelled_sentences import SentenceTask, read_table, split_sentences
 from explorer.tasks.language_modelling import LanguageTask
 from explorer.tasks.own_data import read_pairs
@@ -129,7 +128,7 @@ def test_the_last_tenth_is_held_out_and_windows_predict_the_next(characters: Lan
     assert "OWL" not in tokenizer.decode(characters.training_ids.tolist())
     known = {tokenizer.id_of(letter) for letter in " \n"}
     assert set(characters.held_out_ids.tolist()) <= {tokenizer.unk_id} | known
-    for step in range(100):
+    for step in range(30):
         batch = characters.batch(step, characters.training)
         assert not (batch.labels == tokenizer.id_of("<unk>")).any()
     read = batch.inputs[0]
@@ -161,12 +160,6 @@ def test_shakespeare_learns_its_vocabulary_from_the_training_part_only() -> None
     assert not any("zyz" in label for label in labels)
 
 
-def test_what_the_vocabulary_does_not_know_is_named() -> None:
-    text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
-    assert [word for word, _ in unknown_words(task_of("subwords", text, "words"))[:1]] == ["zebra"]
-    assert unknown_words(task_of("subwords", text)) == []
-
-
 def test_nothing_held_out_is_trained_on() -> None:
     for name in ("sentences", "pairs"):
         for tokenizer in CUSTOM_TASKS[name].tokenizers:
@@ -176,7 +169,7 @@ def test_nothing_held_out_is_trained_on() -> None:
             if isinstance(task, SentenceTask):
                 assert not held_out & rows(task.training_rows.inputs[0])
                 continue
-            for step in range(100):
+            for step in range(30):
                 assert not held_out & rows(task.batch(step, task.training).inputs[0])
 
 
@@ -263,7 +256,6 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("characters", "", None, "0 characters; give at least"),
         ("characters", "ab\ud800" * 1000, None, "unpaired surrogate"),
         ("shakespeare", "a" * 1000, None, "give at least 20,000"),
-        ("shakespeare", "a" * 5_000_001, None, "the limit is 5,000,000 characters"),
         ("subwords", "short", None, "5 characters; give at least 5,000"),
         ("reviews", "", None, "names the columns text and label"),
         ("reviews", "a,b\n1,2", None, "names the columns text and label"),
@@ -281,7 +273,6 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("sentences", "text,text,label\na,b,1\n", None, "names the column text twice"),
         ("sentences", "sep=;\n", None, "names the columns text and label"),
         ("sentences", "text,label\na, b,1\n", None, "Line 2 has more columns than the first one"),
-        ("sentences", "a" * 5_000_001, None, "the limit is 5,000,000 characters"),
         ("sentences", 'text,label\n"' + "a" * 200_000 + '",1', None, "cannot be read; save it"),
         ("pairs", "", None, "names the columns source and target"),
         ("pairs", "text,label\na,b", None, "names the columns source and target"),

@@ -195,10 +195,6 @@ def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> No
         assert learnt.counts_after(len(learnt.merges)).pairs == ()
 
 
-def test_too_much_text_and_half_of_a_character_are_refused() -> None:
-    for text, sentence in [
-        ("a" * 5_000_001, "5,000,001 characters; the limit is 5,000,000 characters"),
-        ("a\ud800", "unpaired surrogate"),
-    ]:
-        with pytest.raises(TextError, match=sentence):
-            train_merges(text, 10)
+def test_half_of_a_character_is_refused() -> None:
+    with pytest.raises(TextError, match="unpaired surrogate"):
+        train_merges("a\ud800", 10)

@@ -101,17 +101,6 @@ def test_what_fails_says_why_and_what_is_killed_says_so(site: Site, model: Pretr
     assert state_of(model).fault == said
 
 
-def test_what_cannot_be_written_is_said_though_nothing_can_be_written(
-    model: PretrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("EXPLORER_EXAMPLES", str(tmp_path / "file" / "examples"))
-    background_downloads.start(model)
-    wait_until(lambda: state_of(model).kind == "absent", "the end")
-    assert state_of(model).fault == "GPT-2 could not be kept: Not a directory."
-    assert state_of(model).fault, "also the next time"
-
-
 def test_the_process_ends_with_the_server_that_started_it(model: PretrainedModel) -> None:
     process = start_to_the_middle(model)
     assert process.stdin is not None
