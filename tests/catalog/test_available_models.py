@@ -147,18 +147,6 @@ def test_named_folders_stand_first_and_open(folder: Path) -> None:
         opened_model.open_entry(entries["bert"])
 
 
-def test_a_damaged_folder_says_why_until_it_is_mended(folder: Path) -> None:
-    entry = found()["torn"]
-    assert entry.config is None
-    assert entry.fault
-    assert entry.fault.endswith(".")
-    with pytest.raises(ModelError, match=r"^The model torn cannot be opened: .*\.$"):
-        opened_model.open_entry(entry)
-    shutil.copy(folder / "gpt2" / "model.safetensors", folder / "torn")
-    assert found()["torn"].fault is None
-    assert opened_model.open_model("torn").family == "gpt2"
-
-
 def test_a_model_with_nan_is_listed_with_its_fault_and_not_chosen_first(folder: Path) -> None:
     name = min(path.name for path in folder.iterdir() if path.is_dir())
     path = next((folder / name).glob("*.safetensors"))

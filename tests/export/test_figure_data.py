@@ -105,17 +105,16 @@ def test_every_picture_can_be_printed() -> None:
     for picture, kind in [
         (taken(1, 1), "png"),
         (taken(3, 30), "svg"),
-        (taken(allowed=torch.zeros(4, 4, dtype=torch.bool)), "png"),
-        (taken(scale="diverging", allowed=CAUSAL), "svg"),
+        (taken(allowed=torch.zeros(4, 4, dtype=torch.bool)), "svg"),
         (nothing, "pdf"),
+        (taken(scale="diverging", allowed=CAUSAL), "svg"),
     ]:
         file = as_picture(picture, kind)
         assert file.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
         assert len(file) < 2_000_000
         assert b"<script" not in file
-    svg = as_picture(taken(), "svg").decode()
     for word in ("␣the", "=1+1", "$a$", "&lt;b&gt;", "Layer 0, head $1$"):
-        assert word in svg, "words stay words"
+        assert word in file.decode(), "words stay words"
 
 
 def test_a_chart_in_words_says_its_largest_values_or_where_its_lines_begin_and_end() -> None:

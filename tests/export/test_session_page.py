@@ -131,8 +131,9 @@ def test_the_cells_of_eight_tokens_have_their_numbers(browser: Browser, tmp_path
     visitor.page.add_init_script(NOTE_WRITING)
     visitor.page.goto(path.as_uri())
     expect(visitor.page.locator(".step:not(.drawing) .matrix[data-painted]")).to_be_visible()
-    drawn = "[...document.querySelectorAll('.matrix canvas')].flatMap(each => each.texts ?? [])"
-    assert [text for text, *_ in visitor.page.evaluate(drawn)].count("1.00") == 8
+    canvases = visitor.page.locator(".matrix canvas")
+    written = canvases.evaluate_all("all => all.flatMap(each => each.texts ?? [])")
+    assert [text for text, *_ in written].count("1.00") == 8
     visitor.close()
 
 

@@ -12,7 +12,7 @@ from explorer.catalog.tokenizers import TYPE_IDS, TypedTokenIds
 from explorer.inference import trained_tokenizers as trained
 from explorer.text import TextError, steps
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
+from explorer.text.plain_tokenizer import tokenizer_after, unigram_tokenizer
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, train_unigram
 from explorer.views.input.tokenizer_comparison import difference
 
@@ -23,10 +23,6 @@ ANY = st.text(
     | st.characters(exclude_categories=["Cs"]),
     max_size=60,
 )
-
-
-def labels(tokenizer: PlainTokenizer, text: str) -> list[str]:
-    return [token.label for token in tokenizer.encode(text)]
 
 
 @pytest.mark.parametrize("way", [BPE, WORDPIECE])
@@ -95,11 +91,9 @@ def test_sizes_become_smaller_and_keep_every_character() -> None:
 
 
 def test_odd_texts_are_learnt() -> None:
-    for text in ["a", "🙂", "\0\x07", "a\n\nb", "aaaa", "ab" * 3_000]:
+    for text in ["a", "🙂", "a\n\nb", "aaaa", "ab" * 3_000]:
         for way in (BPE, WORDPIECE, UNIGRAM):
-            if way == WORDPIECE and text == "\0\x07":
-                continue  # of which nothing is left
-            assert labels(trained.trained_tokenizer(text, way, 50), text), (way, text[:9])
+            assert trained.trained_tokenizer(text, way, 50).encode(text), (way, text[:9])
 
 
 @pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])

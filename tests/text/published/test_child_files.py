@@ -34,13 +34,6 @@ def test_a_space_that_is_shown_is_in_the_span(opened: OpenModel) -> None:
             assert token.special or text[token.start : token.end] == shown, name
 
 
-def test_the_places_that_t5_fills_are_numbered_from_the_end(opened: OpenModel) -> None:
-    tokenizer = opened("t5")
-    last = tokenizer.vocab_size - 1
-    assert [tokenizer.label(last - n) for n in (0, 99)] == ["<extra_id_0>", "<extra_id_99>"]
-    assert tokenizer.id_of("<extra_id_0>") == last
-
-
 def test_labels_show_what_is_invisible(opened: OpenModel) -> None:
     shown = labels(opened("gpt2").encode("the cat\n\u202e"))
     assert shown == ["the", "␣cat", "↵", "<0xE2>", "<0x80>", "<0xAE>"]
@@ -117,11 +110,15 @@ def test_marian_writes_with_its_target_side(made: Made, opened: OpenModel, tmp_p
     assert two.ids("the cat") == tokenizer.ids("the cat")
 
 
-def test_capitals_and_kinds(opened: OpenModel) -> None:
+def test_capitals_kinds_and_the_places_that_t5_fills(opened: OpenModel) -> None:
     kinds = [opened(name).kind for name in ("bert", "gpt2", "t5", "llama", "marian")]
     assert kinds == ["wordpiece", "bytes", "sentencepiece", "sentencepiece", "sentencepiece"]
     lowercase = [opened(name).lowercase for name in ("bert", "bert-cased", "t5")]
     assert lowercase == [True, False, False]
+    tokenizer = opened("t5")
+    last = tokenizer.vocab_size - 1
+    assert tokenizer.labels([last, last - 99]) == ["<extra_id_0>", "<extra_id_99>"]
+    assert tokenizer.id_of("<extra_id_0>") == last
 
 
 def test_what_is_not_there_too_long_or_broken_is_refused(opened: OpenModel) -> None:
