@@ -79,7 +79,7 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> 
     assert found()["reviews"].fault
     shutil.copy(shipped / "translation" / "tokenizer.json", shipped / "reverse")
     (shipped / "letters" / "tokenizer.json").write_bytes(b"nonsense")
-    for name, why in (("letters", r"\w\.$"), ("reverse", "more tokens"), ("reviews", r"\w\.$")):
+    for name, why in (("letters", r"\w\.$"), ("reverse", "more tokens"), ("reviews", "keys")):
         with pytest.raises(ModelError, match=why):
             opened_model.open_model(name)
     assert opened_model.open_model("translation")

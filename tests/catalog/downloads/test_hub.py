@@ -90,21 +90,14 @@ def test_failures(site: Site, monkeypatch: pytest.MonkeyPatch, subtests: pytest.
     at = f"/api/models/{ID}"
     unknown = {"X-Error-Code": "RepoNotFound"}  # or one that not everybody may see
     for status, headers, sentence in (
-        (
-            404,
-            unknown,
-            rf"^There is no folder {ID}, and the hub has no public model of that name\.$",
-        ),
+        (404, unknown, rf"^There is no folder {ID}, and the hub has no public model of that name"),
         (403, {}, "the hub refused it with HTTP status 403, and its cache"),
     ):
         site.status[at], site.headers[at] = status, headers
         with pytest.raises(ModelError, match=sentence):
             hub.fetch_from_hub(ID)
     for error, sentence in (
-        (
-            ValueError("no route"),
-            r"^There is no folder .*, the hub cannot be reached, .*\.$",
-        ),
+        (ValueError("no route"), r"^There is no folder .*, the hub cannot be reached, .*\.$"),
         (OfflineModeIsEnabled("no"), "the hub is switched off here by HF_HUB_OFFLINE"),
         (OSError(errno.ENOSPC, "full"), "^There is not enough disk space"),
     ):

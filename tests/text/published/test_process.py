@@ -21,7 +21,7 @@ from tests.text.published.conftest import Made, children
 from tests.text.published.tokenizer_folders import FOLDERS
 
 Only = tuple[PublishedTokenizer, psutil.Process]
-NAMES = ("bert", "gpt2", "roberta", "t5", "llama", "marian", "opt")
+NAMES = ("bert", "gpt2", "t5", "marian", "opt")
 
 
 def test_few_children_are_kept_and_all_tokenizers_go_on_in_many_threads(made: Made) -> None:
@@ -30,7 +30,7 @@ def test_few_children_are_kept_and_all_tokenizers_go_on_in_many_threads(made: Ma
     assert len(children()) == len(CHILDREN) == MAX_CHILDREN
 
     def read(name: str) -> bool:
-        return all(several[name].ids("the cat") == expected[name] for _ in range(5))
+        return all(several[name].ids("the cat") == expected[name] for _ in range(2))
 
     with ThreadPoolExecutor(2 * len(NAMES)) as threads:
         assert all(threads.map(read, NAMES * 2, timeout=60))
