@@ -2,9 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,8 +28,8 @@ SOME = (
     *("gpt2.json", "bert.json", "llama.json", "xlm-roberta.json", "bert", "opt", "llama-legacy"),
     *("mistral-unigram", "t5", "camembert", "mbart", "marian", *ALONE),
 )
+"""One of each kind of files, of which the quick run tries a few changes."""
 STEP = 61
-"""Between the changes that the quick run tries."""
 
 
 def faults(base: Path, family: str, folder: Path, step: int) -> list[str]:
@@ -48,14 +46,11 @@ def faults(base: Path, family: str, folder: Path, step: int) -> list[str]:
     return wrong
 
 
-def cases() -> Iterator[Any]:
-    """A few changes of one form of each kind, and, thoroughly, all changes of all forms."""
-    yield from ((name, STEP) for name in SOME)
-    for name in (*BASES, *ALONE):
-        yield pytest.param(name, 1, marks=pytest.mark.thorough)
+A_FEW = [(name, STEP) for name in SOME]
+ALL = [pytest.param(name, 1, marks=pytest.mark.thorough) for name in (*BASES, *ALONE)]
 
 
-@pytest.mark.parametrize(("name", "step"), cases())
+@pytest.mark.parametrize(("name", "step"), [*A_FEW, *ALL])
 def test_no_setting_is_read_otherwise(name: str, step: int, made: Made, tmp_path: Path) -> None:
     if name in ALONE:
         base, (make, kind) = tmp_path / "alone", ALONE[name]
