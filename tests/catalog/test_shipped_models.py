@@ -96,13 +96,6 @@ def test_the_figure_in_run_json_is_what_the_weights_reach(subtests: pytest.Subte
                 assert measured.value >= FIGURES[name]
 
 
-def test_one_layer_stays_far_below_two() -> None:
-    names = ("induction-control", "induction")
-    control, induction = (next(iter(opened(name)[2]["metrics"].values())) for name in names)
-    assert control < 0.65
-    assert induction > control + 0.3
-
-
 def test_twins_differ_in_their_positions_alone() -> None:
     twins = [recipe for recipe in RECIPES.values() if recipe.twin_of]
     assert "learned" in {recipe.positions for recipe in twins}
@@ -153,6 +146,8 @@ def test_reverse_runs_down_the_anti_diagonal() -> None:
 def test_induction_needs_both_layers() -> None:
     """Layer 0 looks at the letter before, layer 1 after the previous copies; one layer cannot."""
     task = TASKS["induction"]
+    (reached,) = opened("induction-control")[2]["metrics"].values()
+    assert reached < 0.65
     for text in task.examples:
         source, _, control = attention("induction-control", text)
         pattern = task.pattern(source)

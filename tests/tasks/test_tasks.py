@@ -151,7 +151,7 @@ def test_the_order_of_a_row_decides_and_neither_padding_nor_company_does() -> No
 def test_answers() -> None:
     sort = ("sort", "banana", "aaabnn")
     for name, word, answer in [("reverse", "hello", "olleh"), ("copy", "hello", "hello"), sort]:
-        task = task_as(name, LetterTask)
+        task = task_as(name, LetterTask)  # type: ignore[type-abstract]
         ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
         assert task.tokenizer.decode(task.answers(ids)[0].tolist()) == answer
         written = task.answer(task.tokenizer.encode(word))
@@ -161,7 +161,7 @@ def test_answers() -> None:
 
 def test_batches_have_words_of_every_length_and_end_tokens() -> None:
     for name in ("reverse", "copy", "sort"):
-        task = task_as(name, LetterTask)
+        task = task_as(name, LetterTask)  # type: ignore[type-abstract]
         end, begin = task.tokenizer.eos_id, task.tokenizer.bos_id
         batch = task.batch(0, task.training)
         source, decoder_input = batch.inputs
