@@ -5,6 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from cachetools import LRUCache
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
 
 def test_rules_are_kept_by_their_size() -> None:
     kept = trained._trained_merges.cache
+    assert isinstance(kept, LRUCache)
     kept.clear()
     made = trained.trained_merges("low low lower", 20)
     assert trained.trained_merges("low low lower", 20) is made

@@ -18,11 +18,11 @@ OF_LANGUAGES = ("xlm-roberta", "camembert", "mbart", "mbart50", "marian")
 OLDER = ("gpt2", "bert", "opt", *PIECES, *OF_LANGUAGES)
 BASES = [*(f"{name}.json" for name in (*WHOLE, "camembert", "mbart")), *OLDER]
 ALONE = {
-    "gpt_neox": (neox, "GPTNeoXTokenizer"),
-    "llama": (llama3, "PreTrainedTokenizerFast"),
-    "phi": (llama3, "CodeGenTokenizer"),
+    "neox": ("gpt_neox", neox, "GPTNeoXTokenizer"),
+    "llama-3": ("llama", llama3, "PreTrainedTokenizerFast"),
+    "phi": ("phi", llama3, "CodeGenTokenizer"),
 }
-"""Families of a tokenizer.json that is made here, and its class."""
+"""Forms of a tokenizer.json that is made here: the family, and its class."""
 EXTRA = "extra_special_tokens", ["<new>"]
 SOME = (
     *("gpt2.json", "bert.json", "llama.json", "xlm-roberta.json", "bert", "opt", "llama-legacy"),
@@ -53,11 +53,11 @@ ALL = [pytest.param(name, 1, marks=pytest.mark.thorough) for name in (*BASES, *A
 @pytest.mark.parametrize(("name", "step"), [*A_FEW, *ALL])
 def test_no_setting_is_read_otherwise(name: str, step: int, made: Made, tmp_path: Path) -> None:
     if name in ALONE:
-        base, (make, kind) = tmp_path / "alone", ALONE[name]
+        base, (family, make, kind) = tmp_path / "alone", ALONE[name]
         base.mkdir()
         (base / "tokenizer.json").write_text(make().to_str())
         (base / CONFIG).write_text(json.dumps({"tokenizer_class": kind}))
-        assert faults(base, name, tmp_path / "model", step) == []
+        assert faults(base, family, tmp_path / "model", step) == []
         return
     family = FOLDERS[name.removesuffix(".json")][0]
     assert faults(made(name), family, tmp_path / "model", step) == []
