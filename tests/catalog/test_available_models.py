@@ -74,23 +74,15 @@ def test_a_model_is_opened_once_until_its_files_change(shipped: Path) -> None:
 
 
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> None:
-    for content in ["", "{", "[]", '{"kind": "banana"}', '{"surprise": 1}']:
-        (shipped / "reviews" / "config.json").write_text(content)
-        assert found()["reviews"].config is None
-        assert found()["reviews"].fault
-        assert opened_model.open_model("translation")
-    for file in ("tokenizer.json", "model.safetensors"):
-        path = shipped / "letters" / file
-        for damaged in [b"", b"nonsense", b"\xff" * 100]:
-            path.write_bytes(damaged)
-            with pytest.raises(ModelError, match=r"\w\.$"):
-                opened_model.open_model("letters")
-        path.unlink()
-        with pytest.raises(ModelError, match=r"\w\.$"):
-            opened_model.open_model("letters")
+    (shipped / "reviews" / "config.json").write_text('{"surprise": 1}')
+    assert found()["reviews"].config is None
+    assert found()["reviews"].fault
     shutil.copy(shipped / "translation" / "tokenizer.json", shipped / "reverse")
-    with pytest.raises(ModelError, match="more tokens"):
-        opened_model.open_model("reverse")
+    (shipped / "letters" / "tokenizer.json").write_bytes(b"nonsense")
+    for name, why in (("letters", r"\w\.$"), ("reverse", "more tokens"), ("reviews", "keys")):
+        with pytest.raises(ModelError, match=why):
+            opened_model.open_model(name)
+    assert opened_model.open_model("translation")
 
 
 def test_a_record_from_anywhere_stays_short(shipped: Path) -> None:
@@ -153,18 +145,6 @@ def test_named_folders_stand_first_and_open(folder: Path) -> None:
     assert reader_models.first(opening).name == "t5"
     with pytest.raises(ModelError, match=r"\.$"):
         opened_model.open_entry(entries["bert"])
-
-
-def test_a_damaged_folder_says_why_until_it_is_mended(folder: Path) -> None:
-    entry = found()["torn"]
-    assert entry.config is None
-    assert entry.fault
-    assert entry.fault.endswith(".")
-    with pytest.raises(ModelError, match=r"^The model torn cannot be opened: .*\.$"):
-        opened_model.open_entry(entry)
-    shutil.copy(folder / "gpt2" / "model.safetensors", folder / "torn")
-    assert found()["torn"].fault is None
-    assert opened_model.open_model("torn").family == "gpt2"
 
 
 def test_a_model_with_nan_is_listed_with_its_fault_and_not_chosen_first(folder: Path) -> None:

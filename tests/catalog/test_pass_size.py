@@ -39,6 +39,8 @@ ODDITIES: dict[str, dict[str, Any]] = {
     "attention only, wide heads": {"d_ff": 0, "d_head": 40},
 }
 LAST, ALL = slice(-1, None), slice(None)
+each = partial(grid, pairs=False)
+"""Every value once: every pair of them is met by a whole pass."""
 WITHIN = 2.5
 """So many times what it takes, at most: a bound that refuses what would fit is none."""
 
@@ -97,9 +99,7 @@ def test_weights_that_are_edited_are_counted(positions: str) -> None:
     assert most <= said.peak <= WITHIN * most
 
 
-@grid(
-    "kind, positions, oddity, texts", *(("decoder", "encoder-decoder"), POSITIONS, ODDITIES, (1, 3))
-)
+@each("kind, positions, oddity, texts", ("decoder", "encoder-decoder"), POSITIONS, ODDITIES, (1, 3))
 def test_cached_steps_take_what_is_said(kind: str, positions: str, oddity: str, texts: int) -> None:
     """With all that the cache holds by then, which was doubled when it was full."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
@@ -120,7 +120,7 @@ def test_cached_steps_take_what_is_said(kind: str, positions: str, oddity: str, 
     assert most <= said.peak <= 2 * WITHIN * most
 
 
-@grid("kind, positions, oddity, tokens", ("encoder", "decoder"), POSITIONS, ODDITIES, (24, 150))
+@each("kind, positions, oddity, tokens", ("encoder", "decoder"), POSITIONS, ODDITIES, (24, 150))
 def test_circuits_take_what_is_said(kind: str, positions: str, oddity: str, tokens: int) -> None:
     """Every head reads inputs of its own, forward and backward, and what is written is held."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])
@@ -159,7 +159,7 @@ def test_points_on_the_way_are_passed_together_without_copies_of_weights() -> No
     assert most <= pass_size(config, shape_of_points(contrast, 2)).peak
 
 
-@grid("kind, positions, oddity, tokens", KINDS, POSITIONS, ODDITIES, (24, 150))
+@each("kind, positions, oddity, tokens", KINDS, POSITIONS, ODDITIES, (24, 150))
 def test_a_gradient_takes_what_is_said(kind: str, positions: str, oddity: str, tokens: int) -> None:
     """As the museum does for the gradients at the embeddings: all that was computed is kept."""
     config = SMALL.replace(kind=kind, positions=positions, **ODDITIES[oddity])

@@ -96,13 +96,6 @@ def test_the_figure_in_run_json_is_what_the_weights_reach(subtests: pytest.Subte
                 assert measured.value >= FIGURES[name]
 
 
-def test_one_layer_stays_far_below_two() -> None:
-    names = ("induction-control", "induction")
-    control, induction = (next(iter(opened(name)[2]["metrics"].values())) for name in names)
-    assert control < 0.65
-    assert induction > control + 0.3
-
-
 def test_twins_differ_in_their_positions_alone() -> None:
     twins = [recipe for recipe in RECIPES.values() if recipe.twin_of]
     assert "learned" in {recipe.positions for recipe in twins}
@@ -153,6 +146,8 @@ def test_reverse_runs_down_the_anti_diagonal() -> None:
 def test_induction_needs_both_layers() -> None:
     """Layer 0 looks at the letter before, layer 1 after the previous copies; one layer cannot."""
     task = TASKS["induction"]
+    (reached,) = opened("induction-control")[2]["metrics"].values()
+    assert reached < 0.65
     for text in task.examples:
         source, _, control = attention("induction-control", text)
         pattern = task.pattern(source)
@@ -234,27 +229,20 @@ def test_what_is_missing_is_said_before_anything_is_trained(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-def test_tokenizers_of_ours_and_of_strangers(small_models: Path, published: Path) -> None:
-    """A stranger is read with the tokenizer of its folder, or as numbers."""
-    tokenizer = tokenizer_of(load_checkpoint(small_models / "letters"))
-    assert isinstance(tokenizer, Tokenizer)
-    assert tokenizer_of(load_checkpoint(small_models / "letters")) is tokenizer
+def test_a_stranger_is_read_with_its_tokenizer_or_as_numbers(published: Path) -> None:
     read = tokenizer_of(load_checkpoint(published / "bert")).encode("The cat", "a dog")
     assert [token.label for token in read] == "[CLS] the cat [SEP] a dog [SEP]".split()
-    assert [token.segment for token in read] == [0, 0, 0, 0, 1, 1, 1]
     numbers = tokenizer_of(load_checkpoint(published / "gpt2"))
     assert isinstance(numbers, TypedTokenIds)
     assert numbers.vocab_size == 50
 
 
 def test_a_damaged_tokenizer_is_no_reason_for_numbers(published: Path, tmp_path: Path) -> None:
-    damaged = [("tokenizer.json", content) for content in ("", "{", "[]", '{"model": 3}')]
-    for name, content in [*damaged, *((name, '"no tokenizer"') for name in TOKENIZER_FILES)]:
-        folder = tmp_path / f"{name} {len(content)}"
-        folder.mkdir()
+    for name in TOKENIZER_FILES:
+        (folder := tmp_path / name).mkdir()
         for file in ("config.json", "model.safetensors"):
             (folder / file).hardlink_to(published / "gpt2" / file)
-        (folder / name).write_text(content)
+        (folder / name).write_text('"no tokenizer"')
         with pytest.raises(TextError, match=r"\.$"):
             tokenizer_of(load_checkpoint(folder))
 

@@ -6,6 +6,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from explorer.charts import theme
 from explorer.charts.vega_lite import MIDDLE
@@ -14,15 +15,10 @@ from tests.source import ROOT
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 
 
-def channels(colour: str) -> tuple[float, float, float]:
-    """`#rrggbb` as three numbers in [0, 1]."""
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return red, green, blue
-
-
-def linear(channel: float) -> float:
-    """One sRGB channel in [0, 1] as light."""
-    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+def light(colour: str) -> np.ndarray:
+    """The three sRGB channels of `#rrggbb` as light."""
+    channels = np.array(to_rgb(colour))
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 
 
 TO_CONES = (
@@ -60,18 +56,13 @@ JUST_NOTICED = 0.02
 
 def seen(colour: str, eye: str = "usual") -> np.ndarray:
     """Where it is in OKLab (Ottosson, 2020) for this eye."""
-    light = np.array(EYES[eye]) @ np.array([*map(linear, channels(colour))])
-    return np.array(TO_OKLAB) @ np.cbrt(np.array(TO_CONES) @ light.clip(0, 1))
+    cones = np.array(TO_CONES) @ (np.array(EYES[eye]) @ light(colour)).clip(0, 1)
+    return np.array(TO_OKLAB) @ np.cbrt(cones)
 
 
 def contrast(one: str, other: str) -> float:
     """As the accessibility guidelines measure it."""
-
-    def luminance(colour: str) -> float:
-        red, green, blue = map(linear, channels(colour))
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted(float(light(each) @ (0.2126, 0.7152, 0.0722)) for each in (one, other))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -131,14 +122,10 @@ def test_neighbouring_hues_are_told_apart_by_every_eye() -> None:
     for mode, eye in product(theme.PALETTES, EYES):
         palette = theme.palette(mode)
         series = palette.series
-        for some in (series[:6], series[theme.TOLD_APART :]):
-            for one, other in combinations(some, 2):
-                distance = np.linalg.norm(seen(one, eye) - seen(other, eye))
-                assert distance > JUST_NOTICED, (mode, eye, one, other)
+        pairs = [*combinations(series[:6], 2), *combinations(series[theme.TOLD_APART :], 2)]
+        pairs += [(palette.diverging[0], palette.diverging[-1]), *pairwise(palette.sequential)]
+        for one, other in pairs:
+            distance = np.linalg.norm(seen(one, eye) - seen(other, eye))
+            assert distance > JUST_NOTICED, (mode, eye, one, other)
         for below, above in zip(palette.negative[3:], palette.positive[3:], strict=True):
-            assert channels(above)[2] - channels(below)[2] > 0.15, mode
-        ends = palette.diverging[0], palette.diverging[-1]
-        distance = np.linalg.norm(seen(ends[0], eye) - seen(ends[1], eye))
-        assert distance > JUST_NOTICED, (mode, eye)
-        for one, other in pairwise(palette.sequential):
-            assert np.linalg.norm(seen(one, eye) - seen(other, eye)) > JUST_NOTICED, (mode, eye)
+            assert to_rgb(above)[2] - to_rgb(below)[2] > 0.15, mode

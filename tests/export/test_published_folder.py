@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import transformers as hf
 
 from explorer.__main__ import main
 from explorer.catalog import opened_model
@@ -15,7 +14,6 @@ from explorer.export import published_folder
 from explorer.inference.forward_pass import run_text
 from explorer.runs.settings import spec_of
 from explorer.runs.spec import RunError
-from explorer.system import data_folders
 from explorer.tasks import TASKS
 from models.loading.checkpoint import save_checkpoint
 from models.loading.checkpoint_tokenizer import CHAT_TEMPLATE
@@ -59,9 +57,6 @@ def test_a_published_tokenizer_goes_along_and_one_that_is_missing_is_named(tmp_p
     assert published_folder.to_folder(opened, tmp_path / "again") == "llama"
     names = {path.name for path in there.iterdir()}
     assert {path.name for path in (tmp_path / "again").iterdir()} == names
-    theirs = hf.AutoTokenizer.from_pretrained(tmp_path / "again", local_files_only=True)
-    for text in ("abc", "é漢字 😀", "<s> typed <pad>"):
-        assert theirs(text)["input_ids"] == opened.tokenizer.ids(text)
     for name in names - {"config.json", "model.safetensors"}:
         assert (tmp_path / "again" / name).read_bytes() == (there / name).read_bytes()
         (there / name).unlink()
@@ -72,13 +67,9 @@ def test_a_published_tokenizer_goes_along_and_one_that_is_missing_is_named(tmp_p
     assert left == {"config.json", "model.safetensors"}
 
 
-def test_what_no_family_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_family_of_another_kind_is_refused() -> None:
     with pytest.raises(RunError, match="Models like gpt2 are of kind decoder; this task needs"):
         spec_of(TASKS["reverse"], {"like": "gpt2"})
-    shipped = data_folders.shipped_root() / "translation"
-    assert main(["export", str(shipped), str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith("No published model family has this architecture; ")
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_never_replaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

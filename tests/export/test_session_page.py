@@ -18,6 +18,7 @@ from explorer.export.offline_page import offline_html
 from explorer.export.session_page import session_html, size_of
 from explorer.text.number_format import three
 from tests.browser.visiting import Notes, Visitor, box_of
+from tests.components.conftest import NOTE_WRITING
 from tests.components.samples import heads
 
 HARMFUL = "</script><img src=x onerror=alert(1)>"
@@ -127,18 +128,12 @@ def test_the_cells_of_eight_tokens_have_their_numbers(browser: Browser, tmp_path
     path = tmp_path / "eight.html"
     path.write_bytes(session_html("Eight", [view]))
     visitor = Visitor(browser, "file://", height=720)
-    visitor.page.add_init_script(
-        "const pen = CanvasRenderingContext2D.prototype, {fillText, clearRect} = pen;"
-        "const drawn = new Map();"
-        "pen.clearRect = function(...box) {"
-        "  drawn.set(this.canvas, []); clearRect.apply(this, box); };"
-        "pen.fillText = function(...said) {"
-        "  drawn.get(this.canvas)?.push(said[0]); fillText.apply(this, said); };"
-        "globalThis.written = () => [...drawn.values()].flat();"
-    )
+    visitor.page.add_init_script(NOTE_WRITING)
     visitor.page.goto(path.as_uri())
     expect(visitor.page.locator(".step:not(.drawing) .matrix[data-painted]")).to_be_visible()
-    assert visitor.page.evaluate("written()").count("1.00") == 8
+    canvases = visitor.page.locator(".matrix canvas")
+    written = canvases.evaluate_all("all => all.flatMap(each => each.texts ?? [])")
+    assert [text for text, *_ in written].count("1.00") == 8
     visitor.close()
 
 

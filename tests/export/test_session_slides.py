@@ -46,8 +46,20 @@ VIEWS = [
 
 
 @pytest.fixture(scope="module")
-def slides() -> PdfReader:
-    return PdfReader(io.BytesIO(session_pdf("My talk एक", VIEWS, "http://app.example")))
+def turns() -> list[bool]:
+    """How often somebody else has printed while the slides were made."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def slides(turns: list[bool]) -> PdfReader:
+    @contextmanager
+    def turn() -> Iterator[None]:
+        with print_figure.printing([]):
+            turns.append(True)
+        yield
+
+    return PdfReader(io.BytesIO(session_pdf("My talk एक", VIEWS, "http://app.example", turn=turn)))
 
 
 def fonts(page: PageObject) -> Iterator[Any]:
@@ -113,18 +125,9 @@ def test_a_slide_has_at_most_three_figures() -> None:
     assert shown(TABLE, HEAD) == ["Tokens", "Layer 0, head 1"], "a table with its map"
 
 
-def test_others_print_between_two_slides() -> None:
-    """And whoever waits for a turn has it there."""
-    taken: list[bool] = []
-
-    @contextmanager
-    def turn() -> Iterator[None]:
-        with print_figure.printing([]):
-            taken.append(True)
-        yield
-
-    session_pdf("Kept", VIEWS[:2], turn=turn)
-    assert len(taken) > 2
+@pytest.mark.usefixtures("slides")
+def test_who_waits_for_a_turn_prints_between_two_slides(turns: list[bool]) -> None:
+    assert len(turns) > len(VIEWS)
 
 
 def test_a_line_is_as_long_as_the_slide_is_wide() -> None:

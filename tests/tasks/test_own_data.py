@@ -15,7 +15,6 @@ from tokenizers.processors import TemplateProcessing
 
 from explorer.system import limits
 from explorer.tasks import CUSTOM_TASKS, Task, bundled_text, stored_tokenizer, task_of
-from explorer.tasks.data_summary import unknown_words
 from explorer.tasks.labelled_sentences import SentenceTask, read_table, split_sentences
 from explorer.tasks.language_modelling import LanguageTask
 from explorer.tasks.own_data import read_pairs
@@ -43,10 +42,23 @@ def rows(inputs: torch.Tensor) -> set[tuple[int, ...]]:
     return {tuple(number for number in row if number) for row in inputs.tolist()}
 
 
+def stranger() -> str:
+    """The tokenizer.json of another model: WordPiece, with ends of its own."""
+    made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=["[UNK]", "[CLS]"])
+    made.train_from_iterator([SENTENCES, PAIRS, TEXT], trainer)
+    made.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
+    return str(made.to_str())
+
+
 def test_all_tasks_of_a_text_read_batches_with_each_tokenizer(subtests: pytest.Subtests) -> None:
+    """Also with that of another model, where a task takes any."""
+    theirs = stranger()
     for name in OWN:
-        for tokenizer in (None, *CUSTOM_TASKS[name].tokenizers):
-            with subtests.test(name=name, tokenizer=tokenizer):
+        tokenizers = CUSTOM_TASKS[name].tokenizers
+        for tokenizer in (None, *tokenizers, *([theirs] if tokenizers else [])):
+            with subtests.test(name=name, tokenizer=str(tokenizer)[:20]):
                 task = made(name, tokenizer)
                 assert task.name == name
                 assert task.model.fault() is None
@@ -58,6 +70,12 @@ def test_all_tasks_of_a_text_read_batches_with_each_tokenizer(subtests: pytest.S
                 low, high = task.measured_between
                 assert low <= task.measure(model).value < 2 * high
                 assert len(task.tokenizer.ids(task.example)) <= task.model.max_len
+                if tokenizer == theirs:
+                    assert task.tokenizer.kind == "wordpiece"
+                    read = task.tokenizer.decode(task.held_out_batch.inputs[0][0].tolist())
+                    assert read
+                    assert all(part in OWN[name] for part in read.split())
+                    assert not rows(task.held_out_batch.inputs[0]) & rows(batch.inputs[0])
 
 
 def test_every_task_of_a_text_has_one_that_comes_with_the_app_and_names_whose_it_is() -> None:
@@ -71,31 +89,6 @@ def test_every_task_of_a_text_has_one_that_comes_with_the_app_and_names_whose_it
         assert len(bundled.text) <= limits.CORPUS_CHARACTERS.public
     assert (task_of("pairs").training_size, task_of("reviews").training_size) == (3_602, 2_183)
     assert task_of("reviews").classes == ("negative", "positive")
-
-
-def stranger() -> str:
-    """The tokenizer.json of another model: WordPiece, with ends of its own."""
-    made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=["[UNK]", "[CLS]"])
-    made.train_from_iterator([SENTENCES, PAIRS, TEXT], trainer)
-    made.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
-    return str(made.to_str())
-
-
-def test_a_task_reads_with_the_tokenizer_of_another_model(subtests: pytest.Subtests) -> None:
-    theirs = stranger()
-    for name in ("sentences", "pairs", "subwords"):
-        with subtests.test(name=name):
-            task = made(name, theirs)
-            assert task.tokenizer.kind == "wordpiece"
-            batch = task.batch(0, task.training)
-            read = task.tokenizer.decode(task.held_out_batch.inputs[0][0].tolist())
-            assert read
-            assert all(part in OWN[name] for part in read.split())
-            assert Transformer(task.model)(*batch.inputs).shape[:-1] == batch.labels.shape
-            assert (batch.inputs[0] < task.model.vocab_size).all()
-            assert not rows(task.held_out_batch.inputs[0]) & rows(batch.inputs[0])
 
 
 def test_a_task_is_the_same_again_from_what_a_run_keeps() -> None:
@@ -129,7 +122,7 @@ def test_the_last_tenth_is_held_out_and_windows_predict_the_next(characters: Lan
     assert "OWL" not in tokenizer.decode(characters.training_ids.tolist())
     known = {tokenizer.id_of(letter) for letter in " \n"}
     assert set(characters.held_out_ids.tolist()) <= {tokenizer.unk_id} | known
-    for step in range(100):
+    for step in range(30):
         batch = characters.batch(step, characters.training)
         assert not (batch.labels == tokenizer.id_of("<unk>")).any()
     read = batch.inputs[0]
@@ -161,12 +154,6 @@ def test_shakespeare_learns_its_vocabulary_from_the_training_part_only() -> None
     assert not any("zyz" in label for label in labels)
 
 
-def test_what_the_vocabulary_does_not_know_is_named() -> None:
-    text = TEXT + "zebra zebra giraffe\n" * (len(TEXT) // 250)
-    assert [word for word, _ in unknown_words(task_of("subwords", text, "words"))[:1]] == ["zebra"]
-    assert unknown_words(task_of("subwords", text)) == []
-
-
 def test_nothing_held_out_is_trained_on() -> None:
     for name in ("sentences", "pairs"):
         for tokenizer in CUSTOM_TASKS[name].tokenizers:
@@ -176,7 +163,7 @@ def test_nothing_held_out_is_trained_on() -> None:
             if isinstance(task, SentenceTask):
                 assert not held_out & rows(task.training_rows.inputs[0])
                 continue
-            for step in range(100):
+            for step in range(30):
                 assert not held_out & rows(task.batch(step, task.training).inputs[0])
 
 
@@ -263,7 +250,6 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("characters", "", None, "0 characters; give at least"),
         ("characters", "ab\ud800" * 1000, None, "unpaired surrogate"),
         ("shakespeare", "a" * 1000, None, "give at least 20,000"),
-        ("shakespeare", "a" * 5_000_001, None, "the limit is 5,000,000 characters"),
         ("subwords", "short", None, "5 characters; give at least 5,000"),
         ("reviews", "", None, "names the columns text and label"),
         ("reviews", "a,b\n1,2", None, "names the columns text and label"),
@@ -281,7 +267,6 @@ def test_what_no_task_can_be_made_of_is_refused_with_a_way_out(subtests: pytest.
         ("sentences", "text,text,label\na,b,1\n", None, "names the column text twice"),
         ("sentences", "sep=;\n", None, "names the columns text and label"),
         ("sentences", "text,label\na, b,1\n", None, "Line 2 has more columns than the first one"),
-        ("sentences", "a" * 5_000_001, None, "the limit is 5,000,000 characters"),
         ("sentences", 'text,label\n"' + "a" * 200_000 + '",1', None, "cannot be read; save it"),
         ("pairs", "", None, "names the columns source and target"),
         ("pairs", "text,label\na,b", None, "names the columns source and target"),

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
-from explorer.tasks import CUSTOM_TASKS, TASKS, Task, french, pattern_of, task_of
+from explorer.tasks import TASKS, Task, french, pattern_of, task_of
 from explorer.tasks.addition import MODULUS, AdditionTask, split_sums
 from explorer.tasks.batches import ONE_IN, is_held_out
 from explorer.tasks.brackets import Brackets, is_balanced
@@ -37,12 +37,6 @@ def decoder_input(task: Task, text: str) -> list[Token]:
     return [*map(task.tokenizer.token, ids)]
 
 
-def letter_task(name: str) -> LetterTask:
-    task = TASKS[name]
-    assert isinstance(task, LetterTask)
-    return task
-
-
 def examples(batches: Iterable[Batch]) -> set[tuple[int, ...]]:
     """What the model reads first in each row, without padding."""
     parts = [batch.inputs[0] for batch in batches]
@@ -56,9 +50,9 @@ def test_training_never_sees_a_held_out_example() -> None:
         held_out = examples([task.held_out_batch])
         assert len(held_out) > 70, name
         assert len(held_out) == len(task.held_out_batch.labels), name
-        seen = examples(task.batch(step, task.training) for step in range(60))
+        seen = examples(task.batch(step, task.training) for step in range(20))
         assert not seen & held_out, name
-        assert len(seen) >= min(1000, task.training_size or 1000), name
+        assert len(seen) >= min(500, task.training_size or 500), name
 
 
 def test_a_batch_follows_from_seed_and_step() -> None:
@@ -130,8 +124,6 @@ def test_an_unknown_task_is_refused_in_a_sentence() -> None:
     with pytest.raises(TextError, match="task called 'sing'; there are reverse, reverse-encoder,"):
         task_of("sing")
     assert task_of("reverse") is TASKS["reverse"]
-    assert {"characters", "subwords", "sentences", "pairs"} <= set(CUSTOM_TASKS)
-    assert isinstance(TASKS["copy"], Task)
 
 
 def test_after_x_y_and_z_the_letter_before_comes_again() -> None:
@@ -159,7 +151,7 @@ def test_the_order_of_a_row_decides_and_neither_padding_nor_company_does() -> No
 def test_answers() -> None:
     sort = ("sort", "banana", "aaabnn")
     for name, word, answer in [("reverse", "hello", "olleh"), ("copy", "hello", "hello"), sort]:
-        task = letter_task(name)
+        task = task_as(name, LetterTask)  # type: ignore[type-abstract]
         ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
         assert task.tokenizer.decode(task.answers(ids)[0].tolist()) == answer
         written = task.answer(task.tokenizer.encode(word))
@@ -169,7 +161,7 @@ def test_answers() -> None:
 
 def test_batches_have_words_of_every_length_and_end_tokens() -> None:
     for name in ("reverse", "copy", "sort"):
-        task = letter_task(name)
+        task = task_as(name, LetterTask)  # type: ignore[type-abstract]
         end, begin = task.tokenizer.eos_id, task.tokenizer.bos_id
         batch = task.batch(0, task.training)
         source, decoder_input = batch.inputs
@@ -186,8 +178,8 @@ def test_reverse_looks_along_the_anti_diagonal_and_sort_wherever_the_letter_stan
         ("reverse", "abc", "xcba", [[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]),
         ("sort", "bab", "xabb", [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 0]]),
     ]:
-        encode = letter_task(name).tokenizer.encode
-        pattern = letter_task(name).pattern(encode(word), encode(written)[:4])
+        encode = TASKS[name].tokenizer.encode
+        pattern = TASKS[name].pattern(encode(word), encode(written)[:4])
         assert pattern is not None
         assert pattern.tolist() == expected, name
 
@@ -306,7 +298,7 @@ def test_a_block_is_held_out_with_all_its_rotations() -> None:
     assert canonical(blocks).tolist() == [[5, 9, 7, 0]] * 3 + [[5, 7, 9, 0]]
     task = task_as("induction", Induction)
     held_out = {tuple(row) for row in canonical(_blocks(task.held_out_batch.inputs[0])).tolist()}
-    for step in range(100):
+    for step in range(30):
         rows = task.batch(step, task.training).inputs[0]
         assert not held_out & {tuple(row) for row in canonical(_blocks(rows)).tolist()}
 
@@ -320,14 +312,9 @@ def _blocks(rows: torch.Tensor) -> torch.Tensor:
     return letters.masked_fill(torch.arange(LONGEST) >= period[:, None], 0)
 
 
-def test_balanced_is_what_the_brackets_say() -> None:
-    for text, balanced in {
-        "": True, "()": True, "(())()": True, ")(": False, "(": False, "())(": False, "((": False,
-    }.items():  # fmt: skip
-        assert is_balanced(text) == balanced, text
-
-
 def test_half_of_a_batch_is_balanced_and_counting_alone_is_not_enough() -> None:
+    assert all(map(is_balanced, ("", "()", "(())()")))
+    assert not any(map(is_balanced, (")(", "(", "())(", "((")))
     task = task_as("brackets", Brackets)
     assert [len(rows) for rows in task.groups] == [196, 1078, 5460 - 196 - 1078]
     for batch in (task.batch(0, task.training), task.held_out_batch):
@@ -348,7 +335,6 @@ def test_dates_in_every_format_have_one_answer() -> None:
         assert "".join(token.label for token in answer) == "2021-09-05</s>", text
     for text in ("", "5 september", "31 june 2021", "september 5 2021", "2021-09-05", "5.9.21"):
         assert task.answer(task.tokenizer.encode(text)) == (), text
-    task = task_as("dates", Dates)
     for text, places in {
         "5 mar 2021": [[6], [7], [8], [9], [], [2, 3, 4], [2, 3, 4], [], [0], [0]],
         "march 15, 2021": [[10], [11], [12], [13], [], [*range(5)], [*range(5)], [], [6], [7]],
@@ -405,7 +391,8 @@ def test_with_a_fixed_period_a_constant_offset_answers_everything() -> None:
 def test_one_layer_seems_to_learn_induction_and_fails_at_another_period() -> None:
     task, other = task_as("induction-fixed", Induction), TASKS["induction"]
     assert task.model.n_layers == 1
-    model, training = Transformer(task.model), task.training.replace(steps=200)
+    model = Transformer(task.model)
+    training = task.training.replace(steps=150, lr=0.006, warmup=20)
     for _ in train(model, lambda step: task.batch(step, training), training):
         pass
     assert task.measure(model).value > 0.99

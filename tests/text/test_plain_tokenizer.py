@@ -3,24 +3,19 @@
 import math
 import re
 from itertools import pairwise
-from operator import itemgetter
-from typing import Any
 
 import pytest
-from cachetools import LRUCache, cached
+from cachetools import LRUCache
 from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.catalog.tokenizers import TYPE_IDS, TypedTokenIds
-from explorer.inference import trained_tokenizers
 from explorer.inference import trained_tokenizers as trained
 from explorer.text import TextError, steps
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
+from explorer.text.plain_tokenizer import tokenizer_after, unigram_tokenizer
 from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, train_unigram
-from explorer.views.input import tokenizer_comparison
 from explorer.views.input.tokenizer_comparison import difference
-from tests.calls import watched
 
 TEXT = trained.shipped_text(trained.TRANSLATION)
 SPACES = "Decoding loses or adds spaces; every other character is the same."
@@ -29,10 +24,6 @@ ANY = st.text(
     | st.characters(exclude_categories=["Cs"]),
     max_size=60,
 )
-
-
-def labels(tokenizer: PlainTokenizer, text: str) -> list[str]:
-    return [token.label for token in tokenizer.encode(text)]
 
 
 @pytest.mark.parametrize("way", [BPE, WORDPIECE])
@@ -44,34 +35,17 @@ def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
         assert [(p.id, p.label) for p in taken[-1].pieces] == [(t.id, t.label) for t in tokens]
     else:
         assert all(piece.id is None for piece in taken[-1].pieces)
+    if way == BPE:
+        assert difference(text, tokenizer.decode([token.id for token in tokens])) == ""
 
 
-def test_wordpiece_says_which_piece_it_takes_and_why_it_takes_none() -> None:
-    found = trained.trained_merges("low low low lower lowest", 20, WORDPIECE)
-    tokenizer = tokenizer_after(found, len(found.merges))
-    assert [step.action for step in steps(tokenizer, "lows x")][2:] == [
-        "The longest piece that “lows” begins with: low, then ##s.",
-        "The longest piece that “##s” begins with: ##s.",
-        "“x” cannot be made of pieces of the vocabulary, so it becomes [UNK].",
-    ]
-    too_long = steps(tokenizer, "low" * 34)[-1].action
-    assert too_long.endswith(" has more than 100 characters, so it becomes [UNK].")
-
-
-def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=itemgetter(1))
-    uncached = trained_tokenizers._trained_merges.__wrapped__
-    monkeypatch.setattr(trained_tokenizers, "_trained_merges", cached(kept)(uncached))
-    small = trained.trained_merges("low low lower", 20)
-    assert trained.trained_merges("low low lower", 20) is small
-    long = "low " * 50_000
-    too_large = trained.trained_merges(long, 20)
-    assert trained.trained_merges(long, 20) is not too_large
-    assert trained.trained_merges("low low lower", 20) is small
-    for count in range(20):
-        trained.trained_merges(f"low low lower {count}", 20)
-    assert kept.currsize <= 200_000
-    assert trained.trained_merges("low low lower", 20) is not small
+def test_rules_are_kept_by_their_size() -> None:
+    kept = trained._trained_merges.cache
+    assert isinstance(kept, LRUCache)
+    kept.clear()
+    made = trained.trained_merges("low low lower", 20)
+    assert trained.trained_merges("low low lower", 20) is made
+    assert kept.currsize == trained.size_of_training("low low lower", made)
 
 
 def test_what_hangs_on_rules_is_never_more_than_is_counted() -> None:
@@ -111,7 +85,7 @@ def test_sizes_become_smaller_and_keep_every_character() -> None:
     text = trained.shipped_text(trained.README)
     sizes = trained.unigram_sizes(text, 100)
     assert sizes == sorted(sizes, reverse=True)
-    for size in sizes:
+    for size in (sizes[0], sizes[-1]):
         pieces = dict(trained.unigram_pieces(text, size).pieces)
         assert {*text} - {*" \n"} <= pieces.keys()
         assert len(pieces) <= size
@@ -119,19 +93,15 @@ def test_sizes_become_smaller_and_keep_every_character() -> None:
 
 
 def test_odd_texts_are_learnt() -> None:
-    for text in ["a", "🙂", "\0\x07", "a\n\nb", "aaaa", "ab" * 3_000]:
+    for text in ["a", "🙂", "a\n\nb", "aaaa", "ab" * 3_000]:
         for way in (BPE, WORDPIECE, UNIGRAM):
-            if way == WORDPIECE and text == "\0\x07":
-                continue  # of which nothing is left
-            assert labels(trained.trained_tokenizer(text, way, 50), text), (way, text[:9])
+            assert trained.trained_tokenizer(text, way, 50).encode(text), (way, text[:9])
 
 
 @pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     with pytest.raises(TextError, match="no text to train on"):
         trained.trained_tokenizer("", way, 20)
-    with pytest.raises(TextError, match="5,000,000 characters; the limit is 1,000,000 characters"):
-        trained.trained_tokenizer("ab cd" * 1_000_000, way, 20)
     with pytest.raises(TextError, match="the limit is 100,000"):
         train_unigram("a " * MAX_UNIGRAM_TEXT, 20)
 
@@ -163,21 +133,10 @@ def test_what_is_lost_is_said() -> None:
         assert difference(text, decoded) == said
 
 
-def test_few_words_after_the_first_to_differ_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
-    matched: list[int] = []
-    matcher = tokenizer_comparison.SequenceMatcher
-    tell = watched(matcher, lambda _, one, other, **__: matched.extend((len(one), len(other))))
-    monkeypatch.setattr(tokenizer_comparison, "SequenceMatcher", tell)
+def test_a_long_text_is_compared_to_its_first_difference() -> None:
     same, rest = ["a", "b"] * 2_000, ["c"] * 4_000
     said = difference(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
     assert said == "The first difference is at word 4001: “x” is decoded as “y”."
-    assert max(matched) <= tokenizer_comparison.WORDS_COMPARED
-
-
-@given(ANY)
-def test_bytes_lose_nothing(text: str) -> None:
-    tokenizer = tokenizer_after(trained.trained_merges(TEXT, 60, BPE), 60)
-    assert difference(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""
 
 
 NUMBERS = TypedTokenIds(50)

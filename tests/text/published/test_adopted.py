@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from explorer.text import TextError, character_tokenizer, trained_with
 from explorer.text.checked_text import MAX_CHARACTERS
@@ -18,49 +17,16 @@ from explorer.text.published.adopted import (
 )
 from explorer.text.token import CLASSIFIER, DECODER, SOURCE, SPECIALS
 from explorer.text.tokenizer import special_entry
+from tests.text.published.conftest import Made
 
 Strangers = dict[str, tokenizers.Tokenizer]
-CORPUS = ["the cat sat on the mat and saw the dog"] * 20
-
-
-def byte_pairs() -> tokenizers.Tokenizer:
-    made = tokenizers.Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    ends = ["<|endoftext|>"]
-    made.train_from_iterator(
-        CORPUS, trainers.BpeTrainer(vocab_size=280, special_tokens=ends, initial_alphabet=alphabet)
-    )
-    return made
-
-
-def word_pieces() -> tokenizers.Tokenizer:
-    made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=60, special_tokens=special)
-    made.train_from_iterator(CORPUS, trainer)
-    made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return made
-
-
-def pieces() -> tokenizers.Tokenizer:
-    made = tokenizers.Tokenizer(models.Unigram())
-    made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
-    special = ["<pad>", "</s>", "<unk>"]
-    made.train_from_iterator(
-        CORPUS, trainers.UnigramTrainer(vocab_size=60, special_tokens=special, unk_token="<unk>")
-    )
-    return made
 
 
 @pytest.fixture(scope="module")
-def strangers() -> Strangers:
-    return {made.__name__: made() for made in (byte_pairs, word_pieces, pieces)}
+def strangers(made: Made) -> Strangers:
+    """One of byte pairs, one of word pieces, and one of sentencepiece."""
+    files = {name: made(f"{name}.json") / "tokenizer.json" for name in ("gpt2", "bert", "t5")}
+    return {name: tokenizers.Tokenizer.from_file(str(file)) for name, file in files.items()}
 
 
 def test_the_text_is_read_as_before(strangers: Strangers, subtests: pytest.Subtests) -> None:
@@ -84,9 +50,9 @@ def test_the_text_is_read_as_before(strangers: Strangers, subtests: pytest.Subte
 
 
 def test_a_name_that_is_there_is_not_added(strangers: Strangers) -> None:
-    found = AdoptedTokenizer(adopted_json(strangers["pieces"].to_str(), SOURCE))
+    found = AdoptedTokenizer(adopted_json(strangers["t5"].to_str(), SOURCE))
     assert (found.id_of("<pad>"), found.id_of("</s>"), found.unk_id) == (0, 1, 2)
-    assert found.vocab_size == strangers["pieces"].get_vocab_size() + 1
+    assert found.vocab_size == strangers["t5"].get_vocab_size() + 1
 
 
 def test_what_is_stored_is_opened_again_and_any_library_reads_it(strangers: Strangers) -> None:
@@ -99,8 +65,8 @@ def test_what_is_stored_is_opened_again_and_any_library_reads_it(strangers: Stra
         assert adopted_json(text, DECODER) == text
 
 
-def test_a_vocabulary_with_gaps_keeps_its_numbers() -> None:
-    gap = json.loads(word_pieces().to_str()) | {"added_tokens": [], "post_processor": None}
+def test_a_vocabulary_with_gaps_keeps_its_numbers(strangers: Strangers) -> None:
+    gap = json.loads(strangers["bert"].to_str()) | {"added_tokens": [], "post_processor": None}
     gap["model"]["vocab"] = {"[UNK]": 0, "cat": 7}
     found = AdoptedTokenizer(adopted_json(json.dumps(gap), DECODER))
     assert found.ids("cat dog") == [9, 7, 0]
@@ -108,9 +74,9 @@ def test_a_vocabulary_with_gaps_keeps_its_numbers() -> None:
 
 
 def test_a_long_text_is_tokenized_in_parts_that_end_in_lines(strangers: Strangers) -> None:
-    found = AdoptedTokenizer(adopted_json(strangers["byte_pairs"].to_str(), DECODER))
+    found = AdoptedTokenizer(adopted_json(strangers["gpt2"].to_str(), DECODER))
     text = "the cat sat on the mat\n" * (2 * MAX_CHARACTERS // 20)
-    whole = strangers["byte_pairs"].encode(text, add_special_tokens=False).ids
+    whole = strangers["gpt2"].encode(text, add_special_tokens=False).ids
     assert found.corpus_ids(text) == whole
     assert found.decode(found.corpus_ids("a" * 50_000)) == "a" * 50_000
 
@@ -122,11 +88,15 @@ def test_one_of_ours_is_taken_as_it_is_where_it_has_the_ends() -> None:
     assert not is_adopted(character_tokenizer("abc", SOURCE).to_json().replace("</s>", "<end>"))
 
 
-def test_what_describes_none_is_refused_in_a_sentence(subtests: pytest.Subtests) -> None:
-    def changed(**parts: Any) -> str:
-        return json.dumps(json.loads(word_pieces().to_str()) | parts)
+def test_what_describes_none_is_refused_in_a_sentence(
+    strangers: Strangers, subtests: pytest.Subtests
+) -> None:
+    sound = json.loads(strangers["bert"].to_str())
 
-    gap = json.loads(word_pieces().to_str())["model"] | {"vocab": {"[UNK]": 0, "a": 7}}
+    def changed(**parts: Any) -> str:
+        return json.dumps(sound | parts)
+
+    gap = sound["model"] | {"vocab": {"[UNK]": 0, "a": 7}}
     beyond = special_entry("[X]", 9)
     many = {str(number): number for number in range(MOST_ADOPTED_TOKENS + 1)}
     for text, sentence in (

@@ -1,6 +1,5 @@
 """Chat templates: rendered and read as by the reference, and harmless whatever they are."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -137,14 +136,11 @@ def test_a_harmful_template_is_refused(ours: PublishedTokenizer, subtests: pytes
             assert ours.render("{{ 1 }}", ASKS, add_generation_prompt=True) == "1"
 
 
-def test_what_leads_nowhere_says_nothing(ours: PublishedTokenizer) -> None:
+def test_what_leads_nowhere_says_nothing(ours: PublishedTokenizer, tmp_path: Path) -> None:
     for template in ("{{ messages.__class__ }}", "{{ ''|attr('__class__') }}", "{{ missing }}"):
         assert ours.render(template, ASKS, add_generation_prompt=True) == ""
-
-
-def test_a_template_needs_no_special_token(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_text(json.dumps(json.loads(words())))
+    (tmp_path / "tokenizer.json").write_text(words())
     (tmp_path / "tokenizer_config.json").write_text(FOLLOWS_THE_FILE)
-    tokenizer = open_published(tmp_path, "gpt2")
-    said = tokenizer.render("{{ bos_token }}a b", ASKS, add_generation_prompt=True)
-    assert tokenizer.reading_prompts().ids(said) == [1, 2]
+    bare = open_published(tmp_path, "gpt2")
+    said = bare.render("{{ bos_token }}a b", ASKS, add_generation_prompt=True)
+    assert bare.reading_prompts().ids(said) == [1, 2], "it has no special token"

@@ -4,56 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from explorer.text import TextError, Token, open_published
 from explorer.text.checked_text import MAX_CHARACTERS
 from tests.text.published.conftest import Made, OpenModel
-from tests.text.published.tokenizer_folders import BERT, END, FAIRSEQ, FOLDERS, TEXTS, byte_level
-
-SEVERAL = pytest.mark.parametrize("name", ["bert", "gpt2", "xlm-roberta", "t5", "llama", "marian"])
-MAT = "the cat sat on the mat"
+from tests.text.published.tokenizer_folders import END, byte_level
 
 
 def labels(tokens: tuple[Token, ...]) -> list[str]:
     return [token.label for token in tokens]
-
-
-def check_spans(text: str, tokens: tuple[Token, ...]) -> None:
-    typed = [token for token in tokens if token.end > token.start or not token.special]
-    starts = [token.start for token in typed]
-    assert starts == sorted(starts)
-    assert all(0 <= token.start <= token.end <= len(text) for token in tokens)
-    assert all(token.label and token.label.isprintable() for token in tokens)
-
-
-@SEVERAL
-@given(text=st.text(max_size=60))
-def test_spans_lie_in_the_text_in_order(opened: OpenModel, name: str, text: str) -> None:
-    check_spans(text, opened(name).encode(text))
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_spans_cover_the_text_and_are_what_their_labels_say(opened: OpenModel, name: str) -> None:
-    tokenizer = opened(name)
-    for text in TEXTS:
-        tokens = tokenizer.encode(text)
-        check_spans(text, tokens)
-        covered = {place for token in tokens for place in range(token.start, token.end)}
-        lost = {text[place] for place in range(len(text)) if place not in covered}
-        assert not any(character.isalnum() for character in lost), (text, lost)
-    for token in tokenizer.encode(MAT):
-        if not token.special:
-            shown = token.label.replace("␣", " ").replace("##", "")
-            part = MAT[token.start : token.end]
-            assert shown.strip() == part.strip()
-            assert shown in (part, " " + part)
-    pair = tokenizer.encode("x", MAT)
-    second = tuple(token for token in pair if token.second)
-    check_spans("x", tuple(token for token in pair if not token.second))
-    check_spans(MAT, second)
-    assert max(token.end for token in second) == len(MAT)
 
 
 def test_a_character_of_several_pieces_is_the_span_of_each(opened: OpenModel) -> None:
@@ -75,31 +34,11 @@ def test_a_space_that_is_shown_is_in_the_span(opened: OpenModel) -> None:
             assert token.special or text[token.start : token.end] == shown, name
 
 
-def test_the_places_that_t5_fills_are_numbered_from_the_end(opened: OpenModel) -> None:
-    tokenizer = opened("t5")
-    last = tokenizer.vocab_size - 1
-    assert [tokenizer.label(last - n) for n in (0, 99)] == ["<extra_id_0>", "<extra_id_99>"]
-    assert tokenizer.id_of("<extra_id_0>") == last
-
-
 def test_labels_show_what_is_invisible(opened: OpenModel) -> None:
     shown = labels(opened("gpt2").encode("the cat\n\u202e"))
     assert shown == ["the", "␣cat", "↵", "<0xE2>", "<0x80>", "<0xAE>"]
     assert labels(opened("bert").encode("the sats")) == ["[CLS]", "the", "sat", "##s", "[SEP]"]
     assert labels(opened("llama").encode("the cat")) == ["<s>", "␣the", "␣cat"]
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_typed_text_never_becomes_a_special_token(opened: OpenModel, name: str) -> None:
-    tokenizer = opened(name)
-    mask = set() if tokenizer.mask_id is None else {tokenizer.label(tokenizer.mask_id)}
-    around = sum(token.special for token in tokenizer.encode("the", "cat"))
-    written = [*BERT, *FAIRSEQ, *END, "<extra_id_0>", "<start_of_turn>", "de_DE", "<bos>"]
-    for text in [word for word in written if word not in mask]:
-        typed = f"the {text}{text} cat"
-        found = [token for token in tokenizer.encode(typed) if not token.special]
-        assert not {token.id for token in found} & tokenizer.special_ids, typed
-        assert sum(token.special for token in tokenizer.encode("the", text)) == around
 
 
 def test_a_model_with_special_tokens_as_pieces_cannot_be_made_to_say_them(tmp_path: Path) -> None:
@@ -171,29 +110,31 @@ def test_marian_writes_with_its_target_side(made: Made, opened: OpenModel, tmp_p
     assert two.ids("the cat") == tokenizer.ids("the cat")
 
 
-def test_capitals_and_kinds(opened: OpenModel) -> None:
+def test_capitals_kinds_and_the_places_that_t5_fills(opened: OpenModel) -> None:
     kinds = [opened(name).kind for name in ("bert", "gpt2", "t5", "llama", "marian")]
     assert kinds == ["wordpiece", "bytes", "sentencepiece", "sentencepiece", "sentencepiece"]
     lowercase = [opened(name).lowercase for name in ("bert", "bert-cased", "t5")]
     assert lowercase == [True, False, False]
+    tokenizer = opened("t5")
+    last = tokenizer.vocab_size - 1
+    assert tokenizer.labels([last, last - 99]) == ["<extra_id_0>", "<extra_id_99>"]
+    assert tokenizer.id_of("<extra_id_0>") == last
 
 
-@SEVERAL
-def test_what_is_not_there_too_long_or_broken_is_refused(opened: OpenModel, name: str) -> None:
-    tokenizer = opened(name)
-    assert tokenizer.label(tokenizer.vocab_size + 7) == f"<{tokenizer.vocab_size + 7}>"
-    assert tokenizer.labels([5, 6, 5]) == [tokenizer.label(number) for number in (5, 6, 5)]
-    some = tokenizer.encode("the cat")[-2]
-    assert tokenizer.token(some.id).label == some.label
-    with pytest.raises(TextError, match="has no 'nowhere'"):
-        tokenizer.id_of("nowhere")
+def test_what_is_not_there_too_long_or_broken_is_refused(opened: OpenModel) -> None:
+    for name in ("gpt2", "marian"):
+        tokenizer = opened(name)
+        assert tokenizer.label(tokenizer.vocab_size + 7) == f"<{tokenizer.vocab_size + 7}>"
+        assert tokenizer.labels([5, 6, 5]) == [tokenizer.label(number) for number in (5, 6, 5)]
+        some = tokenizer.encode("the cat")[-2]
+        assert tokenizer.token(some.id).label == some.label
+        with pytest.raises(TextError, match="has no 'nowhere'"):
+            tokenizer.id_of("nowhere")
+        assert len(tokenizer.encode("a b " * (MAX_CHARACTERS // 4))) > 1
+        assert all(token.special for token in tokenizer.encode(""))
+        assert tokenizer.decode([]) == ""
     for number in (-1, 2**70):
         with pytest.raises(TextError, match="is in no vocabulary"):
             tokenizer.label(number)
-    with pytest.raises(TextError, match=r"20,001 characters; the limit is 20,000"):
-        tokenizer.encode("a" * (MAX_CHARACTERS + 1))
     with pytest.raises(TextError, match=r"U\+D83D"):
         tokenizer.encode("a", "\ud83d")
-    assert len(tokenizer.encode("a b " * (MAX_CHARACTERS // 4))) > 1
-    assert all(token.special for token in tokenizer.encode(""))
-    assert tokenizer.decode([]) == ""

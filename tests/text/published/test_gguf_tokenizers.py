@@ -17,7 +17,7 @@ from tests.text.published.conftest import Made, reference_of
 from tests.text.published.gguf_vocabularies import byte_level, many_texts, pieces, word_pieces
 from tests.text.published.tokenizer_folders import FOLDERS, SPM, TEXTS
 
-MANY = 2_000
+MANY = 500
 WRITERS: dict[str, tuple[str, Callable[..., None], tuple[str, ...]]] = {
     "bert": ("bert", word_pieces, ()),
     "bert-cased": ("bert", word_pieces, ()),
@@ -41,11 +41,14 @@ def written(file: Path, name: str, made: Made, theirs: Any, **more: str) -> Path
     write(writer, theirs, made(name), *how)
     for key, value in more.items():
         writer.add_string(key.replace("__", "."), value)
+    close(writer)
+    return file
+
+
+def close(writer: gguf.GGUFWriter) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
     writer.close()
-    return file
 
 
 def library(file: Path) -> tokenizers.Tokenizer:
@@ -86,10 +89,10 @@ def test_many_texts_are_read_as_by_the_reference(name: str, made: Made, tmp_path
     assert ours.vocab_size == max(theirs.get_vocab().values()) + 1
     for role in ("pad", "bos", "eos", "unk", "cls", "sep", "mask"):
         assert getattr(ours, f"{role}_id") == getattr(theirs, f"{role}_token_id"), role
-    texts = [text for text in TEXTS if not own_spaces or text[:1] != " "][:9]
-    for text, pair in zip(texts, reversed(texts), strict=True):
+    for text in [text for text in TEXTS if not own_spaces or text[:1] != " "][:9]:
         assert core.encode(text) == ours.ids(text) == theirs(text)["input_ids"], text
-        assert own_spaces or ours.ids(text, pair) == theirs(text, pair)["input_ids"], text
+        pair = ours.ids(text, "the cat")
+        assert own_spaces or pair == theirs(text, "the cat")["input_ids"], text
     ids = ours.ids("the cat sat on the mat.")
     assert ours.decode(ids).strip() == "the cat sat on the mat."
 
@@ -120,9 +123,7 @@ def test_a_vocabulary_without_capitals_reads_none(tmp_path: Path) -> None:
         writer.add_unk_token_id(0)
         writer.add_bos_token_id(1)
         writer.add_sep_token_id(2)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.close()
+        close(writer)
         ours = library(tmp_path / f"{number}.gguf")
         assert ours.encode("Thes").ids == [1, 3, 4, 2]
         assert ours.encode("THES").ids == ([1, 3, 4, 2] if number == 0 else [1, 0, 2])

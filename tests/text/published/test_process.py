@@ -1,7 +1,6 @@
 """The child processes: few, bounded, started again, never seen by the rest of the app."""
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 from explorer.system import child_exchange
 from explorer.text import PublishedTokenizer, TextError, open_published
-from explorer.text.published.process import CHILDREN, MAX_CHILDREN, ChildPool
+from explorer.text.published.process import CHILDREN, MAX_CHILDREN, ChildError, ChildPool
 from explorer.text.published.tokenizer_files import find_tokenizer, open_files
 from tests.calls import watched
 from tests.served import wait_until
@@ -22,7 +21,7 @@ from tests.text.published.conftest import Made, children
 from tests.text.published.tokenizer_folders import FOLDERS
 
 Only = tuple[PublishedTokenizer, psutil.Process]
-NAMES = ("bert", "gpt2", "roberta", "t5", "llama", "marian", "opt")
+NAMES = ("bert", "gpt2", "t5", "marian", "opt")
 
 
 def test_few_children_are_kept_and_all_tokenizers_go_on_in_many_threads(made: Made) -> None:
@@ -31,7 +30,7 @@ def test_few_children_are_kept_and_all_tokenizers_go_on_in_many_threads(made: Ma
     assert len(children()) == len(CHILDREN) == MAX_CHILDREN
 
     def read(name: str) -> bool:
-        return all(several[name].ids("the cat") == expected[name] for _ in range(5))
+        return all(several[name].ids("the cat") == expected[name] for _ in range(2))
 
     with ThreadPoolExecutor(2 * len(NAMES)) as threads:
         assert all(threads.map(read, NAMES * 2, timeout=60))
@@ -59,11 +58,10 @@ def test_where_memory_ends_the_child_is_the_first_to_end(only: Only) -> None:
     assert Path(f"/proc/{child.pid}/oom_score_adj").read_text().strip() == "1000"
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_child_that_died_is_started_again(only: Only, end: signal.Signals) -> None:
+def test_a_child_that_died_is_started_again(only: Only) -> None:
     tokenizer, child = only
     before = tokenizer.ids("the cat")
-    child.send_signal(end)
+    child.send_signal(signal.SIGSEGV)
     child.wait(5)
     assert tokenizer.ids("the cat") == before
 
@@ -123,13 +121,10 @@ def test_children_end_with_the_app(made: Made) -> None:
 def test_no_place_is_lost_to_a_tokenizer_that_cannot_be_opened(made: Made, tmp_path: Path) -> None:
     keep = ChildPool(most=1)
     (tmp_path / "tokenizer.json").write_text("{}")
-    for _ in range(3):
-        with (
-            pytest.raises(Exception, match="no model"),
-            keep.child(find_tokenizer(tmp_path, "gpt2")),
-        ):
-            pass
-        assert len(keep) == 0
+    nothing = keep.child(find_tokenizer(tmp_path, "gpt2"))
+    with pytest.raises(ChildError, match="no model"), nothing:
+        pass
+    assert len(keep) == 0
     with keep.child(find_tokenizer(made("gpt2"), "gpt2")) as child:
         assert child.facts["kind"] == "bytes"
     keep.close()
@@ -149,12 +144,11 @@ def test_files_that_changed_are_not_taken_for_the_same(made: Made, tmp_path: Pat
 
 
 def test_nothing_stays_open(made: Made) -> None:
-    counted = []
-    for _ in range(3):
-        open_published(made("gpt2"), "gpt2").encode("the")
-        CHILDREN.close()
-        counted.append(len(os.listdir("/proc/self/fd")))
-    assert len(set(counted)) == 1
+    CHILDREN.close()
+    before = psutil.Process().num_fds()
+    open_published(made("gpt2"), "gpt2").encode("the")
+    CHILDREN.close()
+    assert psutil.Process().num_fds() == before
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:

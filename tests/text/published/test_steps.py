@@ -1,4 +1,4 @@
-"""A published tokenizer's steps: the library's own parts, its merges in its order, its end."""
+"""A published tokenizer's steps: the merges of the library in its order, and what they say."""
 
 import json
 from pathlib import Path
@@ -6,50 +6,13 @@ from typing import Any
 
 import pytest
 import tokenizers
-from hypothesis import given
-from hypothesis import strategies as st
 
-from explorer.text import PublishedTokenizer, TextError, TokenizerStep, open_published, steps
+from explorer.text import PublishedTokenizer, TextError, open_published, steps
 from explorer.text.published import steps as taking
-from explorer.text.published.engine import NONE_AROUND
 from explorer.text.token import ADD_SPECIAL_TOKENS
 from tests.text.published.conftest import Made, OpenModel
 from tests.text.published.hostile_tokenizers import BPE, FOLLOWS_THE_FILE, words
-from tests.text.published.tokenizer_folders import FOLDERS, TEXTS
-
-SAVED = ("llama", "gemma", "xlm-roberta", "t5", "bert")
-"""Folders that are also read from the tokenizer.json of the reference library."""
-
-PARTS = ["the", " ", "cat", "sat", "🙂", "\n", "東京", "e\u0301", "A", "qx", "▁", "<s>"]
-LIKELY = st.lists(st.sampled_from(PARTS))
-
-
-def checked_steps(tokenizer: PublishedTokenizer, text: str) -> tuple[TokenizerStep, ...]:
-    """The steps, which end in the encoding."""
-    taken = steps(tokenizer, text)
-    tokens = [(t.id, t.label, t.start, t.end, t.special) for t in tokenizer.encode(text)]
-    shown = [[(p.id, p.label, p.start, p.end, p.special) for p in s.pieces] for s in taken]
-    assert shown[-1] == tokens
-    # All that the last step adds is what stands around: the steps before came there themselves.
-    spoken = [token for token in tokens if not token[4] or token[3] > token[2]]
-    assert shown[-2] == spoken or not spoken
-    assert taken[-1].action == (ADD_SPECIAL_TOKENS if len(spoken) < len(tokens) else NONE_AROUND)
-    assert all(0 <= p.start <= p.end <= len(text) for step in taken for p in step.pieces)
-    return taken
-
-
-@pytest.mark.parametrize("name", [*FOLDERS, *[f"{name}.json" for name in SAVED]])
-def test_the_texts(opened: OpenModel, name: str) -> None:
-    for text in TEXTS:
-        taken = checked_steps(opened(name), text)
-        assert taken[0].action == "The text as it was typed."
-        assert taking.OWN not in [step.action for step in taken]
-
-
-@pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
-@given(text=st.text(max_size=60) | LIKELY.map("".join))
-def test_any_text(opened: OpenModel, name: str, text: str) -> None:
-    checked_steps(opened(name), text[:200])
+from tests.text.published.test_every_form import checked_steps
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama.json"])
@@ -127,11 +90,6 @@ def test_the_rules_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     assert "Merge a and b (merge 2)." in [step.action for step in taken]
 
 
-def test_a_text_too_long(opened: OpenModel) -> None:
-    assert steps(opened("gpt2"), "the cat sat " * 80)
-    with pytest.raises(TextError, match="1,001 characters"):
-        steps(opened("gpt2"), "a" * 1_001)
+def test_a_text_of_too_many_steps_is_refused(opened: OpenModel) -> None:
     with pytest.raises(TextError, match=r"too many steps to show; shorten it\.$"):
         steps(opened("gpt2"), "東" * 600)
-    with pytest.raises(TextError, match="unpaired surrogate"):
-        steps(opened("bert"), "\udc00")

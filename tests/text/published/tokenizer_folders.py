@@ -19,32 +19,13 @@ CORPUS = [
 ] * 40 + ["".join(_DRAW.choices("abcdefghijklmnopqrstuvwxyz ", k=60)) for _ in range(200)]
 
 TEXTS = (
-    "the cat sat",
-    "  the  cat ",
-    "The Cat sat on the MAT.",
-    "naïve café e\u0301",
-    "🙂 the 🙂🙂cat👩\u200d👩\u200d👧",
-    "東京は大きい。the東",
-    "שלום עולם the",
-    "a\u202eb\u200fc",
-    "line one\nline two\r\n\ttab",
-    "\x00a\x01b\x7f",
-    "it's 12345 1,000.50",
-    "ﬁne ½ ① Å ㎏",
-    "a" * 150,
-    "x",
-    "!!! ...\nno!\n",
-    "don't  stop\n\n\n now   ",
-    "\ufffd\ufeffbom",
-    "Ünïcödé ẞß İ",
-    "a\u0301\u0302b",
-    "\u3000全角\u3000スペース",
-    "<notspecial> [x] ## ▁ Ġ",
-    "\u00a0nbsp\u00a0",
-    "🏳\ufe0f\u200d🌈",
-    " ",
-    "\n",
-)
+    "the cat sat", "  the  cat ", "The Cat sat on the MAT.", "naïve café e\u0301",
+    "🙂 the 🙂🙂cat👩\u200d👩\u200d👧", "東京は大きい。the東", "שלום עולם the", "a\u202eb\u200fc",
+    "line one\nline two\r\n\ttab", "\x00a\x01b\x7f", "it's 12345 1,000.50", "ﬁne ½ ① Å ㎏",
+    "a" * 150, "x", "!!! ...\nno!\n", "don't  stop\n\n\n now   ", "\ufffd\ufeffbom",
+    "Ünïcödé ẞß İ", "a\u0301\u0302b", "\u3000全角\u3000スペース", "<notspecial> [x] ## ▁ Ġ",
+    "\u00a0nbsp\u00a0", "🏳\ufe0f\u200d🌈", " ", "\n",
+)  # fmt: skip
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 END = ["<|endoftext|>"]

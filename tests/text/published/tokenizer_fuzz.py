@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import transformers
 
 from explorer.text.checked_text import TextError
-from explorer.text.published.child import open_engine
 from explorer.text.published.engine import Engine
-from explorer.text.published.tokenizer_files import find_tokenizer, open_files
+from tests.text.published.conftest import engine_of
 
 EQUAL, NAMED, REFUSED, ALONE, DIFFERENT = "equal", "named", "refused", "ours alone", "DIFFERENT"
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
@@ -181,8 +180,7 @@ def judge(folder: Path, family: str, key: str) -> tuple[str, str]:
     except Exception as error:  # noqa: BLE001  whatever a strange value ends in
         theirs, why = None, f"{type(error).__name__}: {error}"
     try:
-        with open_files(find_tokenizer(folder, family)) as files:
-            ours = open_engine(files, family)
+        ours = engine_of(folder, family)
         answer = our_answer(ours, special)
     except TextError as error:
         return REFUSED, str(error)
