@@ -39,18 +39,10 @@ from explorer.system import atomic_files, cooperative, limits
 from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
-from tests import apps
+from tests import apps, tiny
 from tests.calls import run_in_thread
 from tests.server.asking import Inside, ask, scope_of
 from tests.server.uploading import bound, open_world
-from tests.tiny import (
-    config_of,
-    million_positions,
-    save_small_models,
-    tiny_run,
-    tiny_spec,
-    trained_run,
-)
 
 OWNER = "0123456789abcdef" * 2
 
@@ -63,7 +55,85 @@ class Meeting:
     most: int | None
 
 
-MEETINGS: dict[str, Meeting] = {}
+def refused(error: type[Exception], do: Callable[..., object], *given: object) -> str:
+    """The sentence of this error, in which it ends."""
+    with pytest.raises(error) as ended:
+        do(*given)
+    return str(ended.value)
+
+
+def reads(
+    most: int, error: type[Exception], read: Callable[..., object], fits: object, too_much: object
+) -> Meeting:
+    """The first of two inputs is within the limit of a reader, the second is refused."""
+
+    def meet() -> str:
+        assert read(fits)
+        return refused(error, read, too_much)
+
+    return Meeting(meet, most)
+
+
+def page_of_a_text(small_models: Path) -> str:
+    return apps.said(apps.page("input/tokens", model="letters", text="a" * 2_501))
+
+
+def corpus() -> str:
+    assert task_of("shakespeare", "to be or not to be " * 1_500)
+    longer = "to be or not to be " * 1_600
+    names = ("shakespeare", "characters", "reviews")
+    (said,) = {refused(TextError, task_of, name, longer) for name in names}
+    return said
+
+
+def pass_of_letters(small_models: Path) -> str:
+    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
+    return refused(ForwardPassError, run_text, opened, "the cat")
+
+
+def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0) -> str:
+    """What the second of two uploads is answered, and the page says too."""
+    world = open_world(monkeypatch)
+    first, second = (world.put("a", size) for _ in range(2))
+    run_in_thread(first)
+    answer = run_in_thread(second)
+    assert (answer.status, answer.text) == (status, world.received.take_note("a"))
+    return answer.text
+
+
+TASK = TASKS["reverse"]
+LESSON = (
+    b'title = "a"\nabout = "b"\nminutes = 1\n[[steps]]\ntitle = "a"\nopen = "/masks"\ntext = "b"\n'
+)
+MEETINGS: dict[str, Meeting] = {
+    "text_characters": Meeting(page_of_a_text, 2_500),
+    "lines": reads(3, TextError, lines_in, "a\nb\nc", "a\nb\nc\nd"),
+    "line_characters": reads(9, TextError, lines_in, "123456789", "short\n1234567890"),
+    "corpus_characters": Meeting(corpus, 30_000),
+    "tokenizer_characters": reads(
+        1_000, TextError, partial(trained_merges, most=3), "low lower " * 100, "low lower " * 101
+    ),
+    "pairs": reads(2, PairError, pairs_of_csv, b"a,b\n" * 2, b"a,b\n" * 3),
+    "table_bytes": reads(8, PairError, pairs_of_csv, b"a,b\n" * 2, b"a,b\n" * 3),
+    "finding_bytes": Meeting(lambda: refused(FindingError, finding_from, b"{" * 9), 8),
+    "lesson_bytes": reads(
+        200, LessonError, partial(lesson_from, file="a.toml"), LESSON, LESSON + b"#" * 200
+    ),
+    "pass_bytes": Meeting(pass_of_letters, 1_000),
+    "model_bytes": Meeting(
+        lambda small_models: refused(
+            ModelError, opened_model.open_checkpoint, small_models / "letters", "letters"
+        ),
+        1_000,
+    ),
+    "run_parameters": Meeting(lambda: refused(RunError, spec_of, TASK, {}), 0),
+    "run_steps": Meeting(lambda: refused(RunError, spec_of, TASK, {}), 0),
+    "sweep_runs": Meeting(lambda: refused(RunError, grid, TASK, {"seed": range(2)}), 0),
+    "upload_bytes": Meeting(partial(second_upload, status=413, size=1_200_000), 100_000),
+    "upload_seconds": Meeting(partial(second_upload, status=408), 0),
+    "uploads_receiving": Meeting(partial(second_upload, status=503), 700_000),
+    "uploads_receiving_of_reader": Meeting(partial(second_upload, status=413), 700_000),
+}
 
 
 def meets(
@@ -74,66 +144,6 @@ def meets(
         return meet
 
     return noted
-
-
-def refused(error: type[Exception], do: Callable[..., object], *given: object) -> str:
-    """The sentence of this error, in which it ends."""
-    with pytest.raises(error) as ended:
-        do(*given)
-    return str(ended.value)
-
-
-@meets("text_characters", most=2_500)
-def sentence(small_models: Path) -> str:
-    return apps.said(apps.page("input/tokens", model="letters", text="a" * 2_501))
-
-
-@meets("lines", most=3)
-def lines() -> str:
-    assert len(lines_in("a\nb\nc")) == 3
-    return refused(TextError, lines_in, "a\nb\nc\nd")
-
-
-@meets("line_characters", most=9)
-def long_line() -> str:
-    assert lines_in("123456789")
-    return refused(TextError, lines_in, "short\n1234567890")
-
-
-@meets("corpus_characters", most=30_000)
-def corpus() -> str:
-    assert task_of("shakespeare", "to be or not to be " * 1_500)
-    longer = "to be or not to be " * 1_600
-    names = ("shakespeare", "characters", "reviews")
-    (said,) = {refused(TextError, task_of, name, longer) for name in names}
-    return said
-
-
-@meets("tokenizer_characters", most=1_000)
-def tokenizer() -> str:
-    assert trained_merges("low lower " * 100, 3).merges
-    return refused(TextError, trained_merges, "low lower " * 101, 3)
-
-
-@meets("pairs", most=2)
-@meets("table_bytes", most=8)
-def pairs() -> str:
-    assert len(pairs_of_csv(b"a,b\n" * 2)) == 2
-    return refused(PairError, pairs_of_csv, b"a,b\n" * 3)
-
-
-@meets("finding_bytes", most=8)
-def finding() -> str:
-    return refused(FindingError, finding_from, b"{" * 9)
-
-
-@meets("lesson_bytes", most=200)
-def lesson() -> str:
-    step = '[[steps]]\ntitle = "a"\nopen = "/masks"\ntext = "b"\n'
-    fits = f'title = "a"\nabout = "b"\nminutes = 1\n{step}'
-    assert lesson_from(fits.encode(), "a.toml").steps
-    longer = (fits + "#" * 200).encode()
-    return refused(LessonError, lesson_from, longer, "a.toml").removeprefix("a.toml: ")
 
 
 @meets("kept_views", "kept_bytes_of_reader", most=0)
@@ -152,17 +162,11 @@ def file_of_a_session() -> str:
     return refusal([drawn])
 
 
-def pass_of_letters(small_models: Path) -> str:
-    opened = opened_model.open_checkpoint(small_models / "letters", "letters")
-    return refused(ForwardPassError, run_text, opened, "the cat")
-
-
 @meets("pass_tokens")
 def tokens(tmp_path: Path) -> str:
-    return refused(ForwardPassError, run_text, million_positions(tmp_path / "model"), "a" * 300)
-
-
-meets("pass_bytes", most=1_000)(pass_of_letters)
+    return refused(
+        ForwardPassError, run_text, tiny.million_positions(tmp_path / "model"), "a" * 300
+    )
 
 
 @meets("pass_share")
@@ -183,14 +187,9 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
     return said[0]
 
 
-@meets("model_bytes", most=1_000)
-def model(small_models: Path) -> str:
-    return refused(ModelError, opened_model.open_checkpoint, small_models / "letters", "letters")
-
-
 @meets("edges")
 def edges(monkeypatch: pytest.MonkeyPatch) -> str:
-    config = config_of("decoder")
+    config = tiny.config_of("decoder")
     count = wiring_of(config).edges
     bound(monkeypatch, edges=count)
     assert wiring_of(config).edges == count
@@ -199,21 +198,11 @@ def edges(monkeypatch: pytest.MonkeyPatch) -> str:
     return refused(WiringError, wiring_of, config)
 
 
-@meets("run_parameters", "run_steps", most=0)
-def form() -> str:
-    return refused(RunError, spec_of, TASKS["reverse"], {})
-
-
 @meets("parent_parameters", most=0)
 def parent(tmp_path: Path) -> str:
-    opened = open_folder(save_small_models(tmp_path) / "letters")
+    opened = open_folder(tiny.save_small_models(tmp_path) / "letters")
     task = task_for(opened, "subwords", "the cat and the hat " * 300)
     return refused(RunError, finetune_spec, opened, task, {})
-
-
-@meets("sweep_runs", most=0)
-def sweep() -> str:
-    return refused(RunError, grid, TASKS["reverse"], {"seed": range(2)})
 
 
 @meets("runs_of_reader", "runs_kept", "runs_bytes", "runs_bytes_of_reader", most=0)
@@ -222,7 +211,9 @@ def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the processes that train have nothing to do."""
     monkeypatch.setattr(Cluster, "connect", lambda _: None)
     monkeypatch.setattr(cluster_module, "_keys", lambda _: [])
-    said = refused(RunError, Cluster(tmp_path).train_all, [tiny_spec()], None, Maker(OWNER, OWNER))
+    said = refused(
+        RunError, Cluster(tmp_path).train_all, [tiny.tiny_spec()], None, Maker(OWNER, OWNER)
+    )
     assert not list(tmp_path.glob("reverse*")), "nothing is left of it"
     return said
 
@@ -230,7 +221,7 @@ def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @meets("run_seconds", "run_bytes", most=0)
 def stopped_run(tmp_path: Path) -> str:
     """It can resume from its state."""
-    run = tiny_run(tmp_path)
+    run = tiny.tiny_run(tmp_path)
     assert train_to_end(run.folder) == "stopped"
     assert (run.folder / "state" / "step-000000").is_dir()
     assert run.status().can_resume
@@ -242,7 +233,7 @@ def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Its process ends; the next one that is given the run leaves it as it is."""
     ended: list[bool] = []
     monkeypatch.setattr(watchdog_module, "end_process", lambda: ended.append(True))
-    run = tiny_run(tmp_path)
+    run = tiny.tiny_run(tmp_path)
     watchdog = Watchdog(run)
     watchdog.begin(STEP)
     watchdog.watch()
@@ -255,7 +246,7 @@ def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @meets("run_memory", most=1_000_000)
 def memory_of_a_run(tmp_path: Path) -> str:
     """By tensors of 80 MB, which the system gives anew: no memory that was freed has room."""
-    spec = tiny_spec(batch_size=4096)
+    spec = tiny.tiny_spec(batch_size=4096)
     run = create(tmp_path, replace(spec, model=spec.model.replace(d_ff=512)))
     assert train_to_end(run.folder) == "stopped"
     return run.status().message
@@ -267,7 +258,7 @@ def inside(
 ) -> str:
     """An update of a run is taken apart, and the model is too large."""
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    run = trained_run(tmp_path, steps=2)
+    run = tiny.trained_run(tmp_path, steps=2)
     bound(monkeypatch, inside_bytes=1_000)
     return apps.said(apps.page("training/inside_training", run=run.name))
 
@@ -282,22 +273,6 @@ def long_message() -> str:
     said = [b"a" * LARGE_MESSAGE, b"a" * (LARGE_MESSAGE + 1)]
     socket = scope_of("/_stcore/stream", kind="websocket")
     return str(ask(MessageLimits(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
-
-
-def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0) -> str:
-    """What the second of two uploads is answered, and the page says too."""
-    world = open_world(monkeypatch)
-    first, second = (world.put("a", size) for _ in range(2))
-    run_in_thread(first)
-    answer = run_in_thread(second)
-    assert (answer.status, answer.text) == (status, world.received.take_note("a"))
-    return answer.text
-
-
-meets("upload_bytes", most=100_000)(partial(second_upload, status=413, size=1_200_000))
-meets("upload_seconds", most=0)(partial(second_upload, status=408))
-meets("uploads_receiving", most=700_000)(partial(second_upload, status=503))
-meets("uploads_receiving_of_reader", most=700_000)(partial(second_upload, status=413))
 
 
 @meets("disk_left")

@@ -66,9 +66,9 @@ def test_what_is_trained(tmp_path: Path, letters: OpenModel, settings: dict[str,
 def test_a_resumed_run(tmp_path: Path, letters: OpenModel, settings: dict[str, Any]) -> None:
     run, parted = (tuned_run(tmp_path / name, letters, **settings) for name in ("one", "two"))
     train_to_end(run.folder)
-    for _ in range(3):
+    for step in (1, 2, 3):
         parted.command("step")
-        assert train_to_end(parted.folder) == "paused"
+        assert (train_to_end(parted.folder), parted.status().step) == ("paused", step)
     parted.command("resume")
     assert train_to_end(parted.folder) == "done"
     losses = [[each.loss for each in one.metrics().rows] for one in (run, parted)]

@@ -29,7 +29,7 @@ from explorer.tasks import task_metrics
 from models import load_checkpoint
 from models.training import Batch
 from tests.served import ROOT, wait_until
-from tests.tiny import tiny_run, tiny_spec
+from tests.tiny import assert_equal_weights, tiny_run, tiny_spec
 
 KEPT = [0, 1, 2, 3, 5, 7, 10, 12]
 """The steps of a whole run whose weights are kept."""
@@ -49,8 +49,14 @@ def weights(folder: Path | None) -> dict[str, Tensor]:
     return load_checkpoint(folder).model.state_dict()
 
 
-def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+def end_equally(*runs: Run) -> bool:
+    """Whether these runs have made the same model, bit for bit."""
+    first, *others = (weights(run.checkpoint()) for run in runs)
+    return all(
+        first.keys() == other.keys()
+        and all(torch.equal(first[name], other[name]) for name in first)
+        for other in others
+    )
 
 
 def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: Path) -> None:
@@ -75,7 +81,7 @@ def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: 
         assert (of_step["title"], of_step["measured_at"]) == (f"reverse-1 at step {step}", step)
     assert list(advance(run.folder)) == []
     for last in (run.snapshots()[-1][1], run.latest(), run.checkpoint()):
-        assert same(weights(last), made.model.state_dict())
+        assert_equal_weights(weights(last), made.model.state_dict())
 
 
 def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> None:
@@ -134,7 +140,7 @@ def test_a_measurement_or_an_update_is_broken_off(
         assert train_to_end(run.folder) == state
     run.command("resume")
     assert train_to_end(run.folder) == train_to_end(whole.folder) == "done"
-    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
+    assert end_equally(whole, run)
 
 
 def test_a_large_table_is_measured_on_a_sample_and_a_long_measurement_says_how_far_it_is(
@@ -169,19 +175,6 @@ def test_the_curve_ends_as_the_status_says(tmp_path: Path, monkeypatch: pytest.M
         assert len({step for step, _ in values}) == len(values)
 
 
-def test_a_step_is_one_update(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    for expected in (1, 2, 3):
-        run.command("step")
-        assert train_to_end(run.folder) == "paused"
-        assert run.status().step == expected
-    whole = tiny_run(tmp_path)
-    drive(whole)
-    run.command("resume")
-    train_to_end(run.folder)
-    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
-
-
 def test_runs_of_a_race_take_turns_and_end_as_they_would_alone(tmp_path: Path) -> None:
     alone, *runs, damaged = (tiny_run(tmp_path) for _ in range(4))
     (damaged.folder / "spec.json").write_text("{")
@@ -191,8 +184,7 @@ def test_runs_of_a_race_take_turns_and_end_as_they_would_alone(tmp_path: Path) -
     assert train_to_end(race[1], race) == train_to_end(alone.folder) == "done"
     ended = runs[0].status()
     assert (train_to_end(race[0], race), runs[0].status()) == ("done", ended), "and stays"
-    for run in runs:
-        assert same(weights(run.checkpoint()), weights(alone.checkpoint()))
+    assert end_equally(alone, *runs)
 
 
 def test_the_target_ends_the_run_early(tmp_path: Path) -> None:
@@ -321,7 +313,7 @@ def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_
         load_checkpoint(folder)
     assert train_to_end(run.folder) == "done"
     assert run.metrics().losses() == whole.metrics().losses()
-    assert same(weights(run.checkpoint()), weights(whole.checkpoint()))
+    assert end_equally(run, whole)
 
 
 @pytest.mark.parametrize("is_new_whole", [True, False])
