@@ -1,15 +1,19 @@
 """A lesson is read from TOML as it stands there; what is wrong is one sentence with its place."""
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
+from explorer.__main__ import main
 from explorer.app import address_parameters
 from explorer.commands.lesson_commands import TEMPLATE
 from explorer.lessons.lesson import Lesson, LessonStep, is_done
+from explorer.lessons.lesson_catalog import FILES, FOLDER, TAUGHT, lesson_catalog
 from explorer.lessons.lesson_file import LessonError, faults, lesson_from, read_file
 from tests.source import ROOT
+from tests.whole_numbers import stands_in
 
 TOP = {"title": '"A lesson"', "about": '"What one learns."', "minutes": "4"}
 STEP = {"title": '"Masks"', "open": '"/masks?layer=1"', "text": '"Look."'}
@@ -214,3 +218,55 @@ def test_the_example_in_the_documentation_has_no_fault() -> None:
     assert [*faults(lesson_from(example.encode(), "example.toml"), PAGES)] == []
     fields = set(re.findall(r"`(\w+)`", page[page.index("| Field |") :]))
     assert {"open", *LessonStep.__dataclass_fields__} - {"title"} <= fields
+
+
+def test_the_lessons_that_ship_have_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(FOLDER, raising=False)
+    found = lesson_catalog(PAGES)
+    assert found.faults == ()
+    assert (*found.lessons,) == TAUGHT
+    assert {*found.lessons} == {path.stem for path in FILES.glob("*.toml")}
+
+
+def test_a_folder_of_ones_own_is_read_as_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    assert main(["lesson", "new", "mine", "--to", str(tmp_path)]) == 0
+    assert main(["lesson", "new", "mine", "--to", str(tmp_path)]) == 2
+    assert main(["lesson", "new", "My own", "--to", str(tmp_path)]) == 2
+    path = tmp_path / "mine.toml"
+    os.mkfifo(tmp_path / "pipe.toml")  # nobody waits for it
+    assert main(["lesson", "check", str(path)]) == 0
+    for name, text in (("digits", f"minutes = {'1' * 5_000}"), ("keys", '"\\u001b[31m" = 1')):
+        (tmp_path / f"{name}.toml").write_text(text, "utf-8")
+        assert main(["lesson", "check", str(tmp_path / f"{name}.toml")]) == 2
+    assert [*lesson_catalog(PAGES).lessons] == [*TAUGHT, "mine"]
+    assert "\x1b" not in capsys.readouterr().out
+    path.write_text(path.read_text("utf-8").replace("/attention?", "/nowhere?"), "utf-8")
+    capsys.readouterr()
+    assert main(["lesson", "check", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out.count("names no page “nowhere”") == 2
+    assert said.err == "2 faults\n"
+    found = lesson_catalog(PAGES)
+    assert "mine" not in found.lessons
+    assert any("names no page “nowhere”" in fault for fault in found.faults)
+    assert found.faults[-1].startswith("pipe.toml: cannot be read")
+    monkeypatch.setenv(FOLDER, str(tmp_path / "gone"))
+    faults = lesson_catalog(PAGES).faults
+    assert any(FOLDER in each for each in faults)
+    assert not any(str(tmp_path) in each for each in faults)
+
+
+def test_a_number_is_found_as_a_whole_one() -> None:
+    """In the walks of lessons and tutorials."""
+    for text, there, elsewhere in (
+        ("0.64", ("0.64", "it is 0.64.", "0.643 (0.64)"), ("0.643", "10.64")),
+        ("12", ("1, 12, 3",), ("1.12", "3,12", "12.5", "12,500")),
+        ("−1.34", ("−1.34",), ()),
+        ("rank 1", ("rank 1, of 9",), ("rank 148",)),
+        ("head 0", ("Layer 0, head 0",), ()),
+    ):
+        assert all(stands_in(text, page) for page in there), text
+        assert not any(stands_in(text, page) for page in elsewhere), text

@@ -4,6 +4,7 @@ import asyncio
 from itertools import zip_longest
 from pathlib import Path
 
+import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from explorer.app.reader import new_key, owner_of
@@ -46,8 +47,8 @@ def messages(page: Answer) -> list[list[WidgetState]]:
     return found
 
 
-async def errors(url: str, runs: Path) -> list[str]:
-    """What the pages answer to all of them that is an error."""
+async def errors(url: str, runs: Path, every: int) -> list[str]:
+    """What the pages answer that is an error; each page gets every so many-th message."""
     drawn = {}
     for page in [*PAGES, "training", "inside_training"]:
         key, query = new_key(), ""
@@ -65,14 +66,15 @@ async def errors(url: str, runs: Path) -> list[str]:
     drawn["administration"] = reader, await reader.act(token)
     table = next(name for name in drawn["runs"][0].widgets if name.startswith("runs_"))
     assert {"admin_which", table} <= drawn["runs"][0].widgets.keys() | reader.widgets
-    said = await asyncio.gather(*(answers(*page, *drawn[page[1]]) for page in enumerate(drawn)))
+    chosen = (slice(at % every, None, every) for at in range(len(drawn)))
+    said = await asyncio.gather(*map(answers, drawn, drawn.values(), chosen))
     return [each for of_page in said for each in of_page]
 
 
-async def answers(at: int, page: str, reader: Reader, drawn: Answer) -> list[str]:
-    """The errors of one page, which gets every third message, so that eight pages get each."""
-    said = []
-    for number, message in list(enumerate(messages(drawn)))[at % 3 :: 3]:
+async def answers(page: str, visited: tuple[Reader, Answer], chosen: slice) -> list[str]:
+    """The errors of one page."""
+    said, (reader, drawn) = [], visited
+    for number, message in list(enumerate(messages(drawn)))[chosen]:
         reader.states = {}
         answer = await reader.act(*message)
         said += [f"{page}, message {number}: {each}" for each in answer.failures]
@@ -80,6 +82,10 @@ async def answers(at: int, page: str, reader: Reader, drawn: Answer) -> list[str
     return said
 
 
-def test_values_that_no_browser_sends_end_in_no_error(app: Server) -> None:
-    assert run_in_thread(errors(app.url, app.runs)) == []
+def test_values_that_no_browser_sends_end_in_no_error(
+    app: Server, pytestconfig: pytest.Config
+) -> None:
+    """The quick run sends each message to five pages, the thorough one to all."""
+    every = 1 if pytestconfig.getoption("--thorough") else 5
+    assert run_in_thread(errors(app.url, app.runs, every)) == []
     assert app.tracebacks == []
