@@ -31,6 +31,7 @@ from explorer.runs.spec import RunError
 from explorer.system.atomic_files import read_json_object, write_json
 from tests.calls import run_in_thread
 from tests.served import ROOT, processes_of, wait_until, worker_of
+from tests.server.test_json_logs import MISHAPS, TEXT, noted_by
 from tests.tiny import tiny_run
 
 pytestmark = pytest.mark.timeout(300)
@@ -353,3 +354,24 @@ def test_the_processes_work_in_a_folder_of_this_user_alone(tmp_path: Path) -> No
     elsewhere.symlink_to(folder)
     with pytest.raises(PermissionError):
         private_folder(elsewhere)
+
+
+NOTING = f"""
+import logging, threading
+from explorer.runs import cluster_processes
+
+cluster_processes.dask_setup(None)
+other = logging.getLogger("distributed.worker")
+other.addHandler(logging.StreamHandler())
+other.warning("Compute Failed: %s", {TEXT!r})
+{MISHAPS}"""
+
+
+def test_a_line_says_what_kind_of_thing_happened_and_where() -> None:
+    """No text, and no run's name, which holds its link's key."""
+    assert noted_by(NOTING) == [
+        "WARNING distributed.worker: <string>.<module>, line 8",
+        "ERROR distributed.worker: <string>.<module>, line 13, ValueError",
+        "ERROR KeyError in end, line 15",
+        "ERROR OSError in <module>, line 19",
+    ]

@@ -101,7 +101,7 @@ def test_of_two_tabs_the_last_one_counts_and_nothing_is_torn(tmp_path: Path) -> 
     run = create(tmp_path, tiny_spec(steps=1_000))
 
     def tab(number: int) -> None:
-        for turn in range(12):
+        for turn in range(4):
             run.change(lr=1e-3 * (1 + turn), clip=float(number))
             assert run.requested_values().keys() <= {"lr", "clip"}
 

@@ -27,6 +27,7 @@ from explorer.system.cooperative import Breakable
 from explorer.system.pace import Pace
 from explorer.tasks import task_metrics
 from models import load_checkpoint
+from models.loading import checkpoint
 from models.training import Batch
 from tests.served import ROOT, wait_until
 from tests.tiny import assert_equal_weights, tiny_run, tiny_spec
@@ -261,28 +262,6 @@ def test_two_processes_make_the_updates_of_one_and_save_when_interrupted(tmp_pat
     torch.testing.assert_close(*seventh, rtol=1e-5, atol=1e-5)
 
 
-KILLED_IN_MID_WRITE = """
-import os, signal, sys
-import models.loading.checkpoint as checkpoint
-from explorer.runs.worker import advance, lower_priority
-
-lower_priority()  # as every process that trains: one thread
-written = checkpoint.save_file
-
-def half(tensors, path):
-    if "step-000004" in str(path):
-        path.write_bytes(b"half of it")
-        os.kill(os.getpid(), signal.SIGKILL)
-    written(tensors, path)
-
-checkpoint.save_file = half
-training = advance(sys.argv[1])
-for progress in training:
-    if progress.report.step == 4:
-        training.close()
-"""
-
-
 def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     run = tiny_run(tmp_path)
@@ -290,7 +269,7 @@ def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     for _ in range(4):
         next(training)
     with monkeypatch.context() as filled:
-        filled.setattr("models.loading.checkpoint.save_file", full)
+        filled.setattr(checkpoint, "save_file", full)
         with pytest.raises(RunError, match="no space left on device"):
             list(training)
     status = run.status()
@@ -303,17 +282,29 @@ def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     assert [step for step, _ in run.metrics().losses()] == list(range(1, 13))
 
 
-def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed process leaves is what is on the disk, so its folder is copied then."""
     run, whole = tiny_run(tmp_path), tiny_run(tmp_path)
     train_to_end(whole.folder)
-    command = [sys.executable, "-c", KILLED_IN_MID_WRITE, str(run.folder)]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
-    assert (run.status().state, run.status().steps_per_second) == ("interrupted", 0)
-    for _, folder in run.snapshots():
+    killed, save = Run(tmp_path / "killed" / run.name), checkpoint.save_file
+
+    def save_half(tensors: dict[str, Tensor], path: Path) -> None:
+        save(tensors, path)
+        if "step-000004" in str(path) and not killed.folder.exists():
+            path.write_bytes(path.read_bytes()[:100])
+            shutil.copytree(run.folder, killed.folder)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "save_file", save_half)
+        drive(run, steps=4)
+    assert (killed.status().state, killed.status().steps_per_second) == ("interrupted", 0)
+    for _, folder in killed.snapshots():
         load_checkpoint(folder)
-    assert train_to_end(run.folder) == "done"
-    assert run.metrics().losses() == whole.metrics().losses()
-    assert end_equally(run, whole)
+    assert train_to_end(killed.folder) == "done"
+    assert killed.metrics().losses() == whole.metrics().losses()
+    assert end_equally(killed, whole)
 
 
 @pytest.mark.parametrize("is_new_whole", [True, False])

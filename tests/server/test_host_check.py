@@ -2,7 +2,6 @@
 
 import json
 import re
-from unittest.mock import AsyncMock
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -106,12 +105,6 @@ def test_what_the_app_does_not_use_is_not_there() -> None:
         assert (answer.status, answer.sentence) == (404, host_check.NOT_FOUND), path
     for path in ["/", "/attention", "/_stcore/health", "/_stcore/host-config", "/static/js/a.js"]:
         assert come(path=path).status == 200, path
-
-
-def test_what_is_no_request_passes() -> None:
-    inside = AsyncMock()
-    ask(host_check.HostCheck(inside), {"type": "lifespan"})
-    assert inside.call_args.args[0] == {"type": "lifespan"}
 
 
 def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
@@ -90,33 +91,6 @@ def test_who_says_too_much_waits(waited: list[float], monkeypatch: pytest.Monkey
 SHORT, LONG = b"a" * LARGE_MESSAGE, b"a" * 2 * LARGE_MESSAGE
 
 
-class Talks:
-    """Readers of one server, each with a connection; a clock is turned on by hand."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.messages = MessageLimits(Inside(), lambda _: True)
-        self.later: list[Callable[[], None]] = []
-
-        def call_later(_loop: Any, seconds: float, what: Callable[..., None], *args: Any) -> None:
-            assert seconds == message_limits.SESSION_SECONDS
-            self.later.append(lambda: what(*args))
-
-        monkeypatch.setattr(asyncio.BaseEventLoop, "call_later", call_later)
-        monkeypatch.setattr(RateLimit, "wait", lambda *_: 0)
-
-    def say(self, client: str, *said: bytes) -> bool:
-        """Whether all of it was heard, before this reader left."""
-        scope = scope_of("/_stcore/stream", kind="websocket", client=client)
-        sent = ask(self.messages, scope, said).sent
-        assert [each["code"] for each in sent] == [message_limits.TOO_LARGE] * len(sent)
-        return sent == []
-
-    def go_on(self) -> None:
-        due, self.later = self.later, []
-        for each in due:
-            each()
-
-
 def test_a_network_shares_its_rate(waited: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message costs the loop some milliseconds at worst, whoever it is for."""
 
@@ -133,18 +107,34 @@ def test_a_network_shares_its_rate(waited: list[float], monkeypatch: pytest.Monk
 
 
 def test_long_messages_of_all_and_of_a_network_are_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of one server come one after another; a session is kept for a while."""
     monkeypatch.setenv("EXPLORER_LIMIT_MESSAGES_BYTES", str(8 * LARGE_MESSAGE))
     monkeypatch.setenv("EXPLORER_LIMIT_NETWORK_SHARE", "50")
-    talks = Talks(monkeypatch)
-    assert talks.say("192.0.2.1", LONG, SHORT, LONG), "the longest of a connection counts, once"
-    assert talks.say("192.0.2.1", LONG)
-    assert not talks.say("192.0.2.1", LONG), "the half that one network may have"
-    assert talks.say("192.0.2.1", SHORT), "who is brief is always heard"
-    assert talks.say("192.0.2.2", LONG)
-    assert talks.say("192.0.2.3", LONG)
-    assert not talks.say("192.0.2.4", LONG), "all there is"
-    talks.go_on()
-    assert talks.say("192.0.2.4", LONG), "the sessions of those who left are gone"
+    monkeypatch.setattr(RateLimit, "wait", lambda *_: 0)
+    messages, ends_of_sessions = MessageLimits(Inside(), lambda _: True), list[Callable[[], None]]()
+
+    def call_later(_loop: Any, seconds: float, what: Callable[..., None], *args: Any) -> None:
+        assert seconds == message_limits.SESSION_SECONDS
+        ends_of_sessions.append(partial(what, *args))
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "call_later", call_later)
+
+    def is_heard(client: int, *said: bytes) -> bool:
+        scope = scope_of("/_stcore/stream", kind="websocket", client=f"192.0.2.{client}")
+        sent = ask(messages, scope, said).sent
+        assert [each["code"] for each in sent] == [message_limits.TOO_LARGE] * len(sent)
+        return sent == []
+
+    assert is_heard(1, LONG, SHORT, LONG), "the longest of a connection counts, once"
+    assert is_heard(1, LONG)
+    assert not is_heard(1, LONG), "the half that one network may have"
+    assert is_heard(1, SHORT), "who is brief is always heard"
+    assert is_heard(2, LONG)
+    assert is_heard(3, LONG)
+    assert not is_heard(4, LONG), "all there is"
+    for end in ends_of_sessions:
+        end()
+    assert is_heard(4, LONG), "the sessions of those who left are gone"
 
 
 def test_a_moment_of_many_is_free_and_then_they_come_in_step() -> None:

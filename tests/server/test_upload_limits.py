@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from starlette.types import Message, Scope
+from starlette.types import Message
 
 from explorer.app import reader
 from explorer.app.received_uploads import LEAST_COUNTED, TAKEN_OUT
@@ -272,15 +272,3 @@ async def test_what_comes_too_late_is_freed(world: World, monkeypatch: pytest.Mo
     while world.received.bytes:
         await asyncio.sleep(0)
     assert world.held == 0
-
-
-@in_a_loop
-async def test_other_addresses_are_passed_on() -> None:
-    asked: list[str] = []
-
-    async def behind(scope: Scope, *_: Any) -> None:
-        asked.append(scope["path"])
-
-    for kind, path in (("http", "/"), ("lifespan", ""), ("http", "/_stcore/health")):
-        await UploadLimits(behind)({"type": kind, "path": path}, None, None)  # type: ignore[arg-type]
-    assert asked == ["/", "", "/_stcore/health"]
