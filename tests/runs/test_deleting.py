@@ -12,7 +12,7 @@ from explorer.catalog.run_index import index_of
 from explorer.runs.deleting import set_aside_of, sweep
 from explorer.runs.metrics import best_value
 from explorer.runs.quotas import keeping_fault, sizes_of
-from explorer.runs.run import Run, all_runs, create, delete, restore, run_named
+from explorer.runs.run import all_runs, create, delete, restore, run_named
 from explorer.runs.spec import RunError, RunNotes
 from explorer.runs.worker import train_to_end
 from models.config import TrainConfig
@@ -101,14 +101,6 @@ def test_a_full_disk_has_nothing_of_a_run(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(RunError, match=r"The run cannot be written\. .*no space left on device"):
         tiny_run(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".ran.json"]
-
-
-def test_a_run_whose_spec_is_damaged_is_listed_and_can_be_deleted(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    (run.folder / "spec.json").write_text("{")
-    assert [each.name for each in all_runs(tmp_path)] == [run.name]
-    delete(run)
-    assert Run(restore(tmp_path, run.name).folder).name == run.name
 
 
 def test_a_run_of_an_older_version_is_listed_with_its_curves(tmp_path: Path) -> None:

@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 
 from explorer.catalog import ModelError
-from explorer.runs.run import Run, all_runs, create, create_in, open_folder, run_named
+from explorer.runs.run import (
+    Run,
+    all_runs,
+    create,
+    create_in,
+    delete,
+    open_folder,
+    restore,
+    run_named,
+)
 from explorer.runs.spec import RunError, RunSpec, Status
 from explorer.runs.worker import train_to_end
-from explorer.system import running_time
 from explorer.system.atomic_files import Lock, write_json
+from explorer.system.running_time import TIME_FILE
 from explorer.tasks import TASKS
 from tests.tiny import tiny_run, tiny_spec
 
@@ -25,7 +34,7 @@ def test_a_new_run_says_what_was_asked_for_and_waits(tmp_path: Path) -> None:
     assert run.latest() is None
     assert run.checkpoint() is None
     assert run.metrics().rows == []
-    assert {path.name for path in tmp_path.iterdir()} == {run.name, running_time.TIME_FILE}
+    assert {path.name for path in tmp_path.iterdir()} == {run.name, TIME_FILE}
 
 
 def test_runs_are_numbered_and_listed_newest_first(tmp_path: Path) -> None:
@@ -64,11 +73,7 @@ def test_a_run_in_a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("EXPLORER_RUNS")
     with pytest.raises(RunError, match="not empty"):
         create_in(tmp_path / "Mine_2", tiny_spec())
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "Mine_2",
-        "reverse-1",
-        running_time.TIME_FILE,
-    }
+    assert {path.name for path in tmp_path.iterdir()} == {"Mine_2", "reverse-1", TIME_FILE}
 
 
 def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -100,6 +105,8 @@ def test_a_damaged_spec_stops_no_other_run(tmp_path: Path, subtests: pytest.Subt
         (damaged.folder / "spec.json").write_text(content, encoding="latin-1")
         with subtests.test(content=content[:50]), pytest.raises(RunError, match=sentence):
             _ = damaged.spec
+    delete(damaged)
+    assert Run(restore(tmp_path, damaged.name).folder).name == damaged.name
     assert len(all_runs(tmp_path)) == 2
     assert whole.spec == tiny_spec()
 
@@ -146,10 +153,9 @@ def test_only_a_living_worker_trains_and_nobody_marks_its_state(tmp_path: Path) 
 def test_a_command_that_is_none_is_refused_or_not_heard(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     assert run.last_command() == "train"
-    run.command("pause")
-    assert run.last_command() == "pause"
-    run.command("resume")
-    assert run.last_command() == "train"
+    for command, heard in (("pause", "pause"), ("resume", "train")):
+        run.command(command)
+        assert run.last_command() == heard
     with pytest.raises(RunError):
         run.command("explode")
     (run.folder / "control.json").write_text('{"command": ["rm"]}')

@@ -91,18 +91,15 @@ def test_what_one_place_says_again_and_again_is_noted_some_times_a_minute() -> N
     assert "left_out" not in json.loads(json_logs.line_of(another))
 
 
-@pytest.mark.parametrize(
-    ("public", "said", "wanted"),
-    [("", None, False), ("1", None, True), ("1", "plain", False), ("", "json", True)],
-)
-def test_a_public_server_has_them_unless_told_otherwise(
-    public: str, said: str | None, wanted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_PUBLIC", public)
-    monkeypatch.delenv("EXPLORER_LOGS", raising=False)
-    if said:
-        monkeypatch.setenv("EXPLORER_LOGS", said)
-    assert json_logs.are_wanted() is wanted
-    assert json_logs.fault() is None
+def test_a_public_server_has_them_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for public, said, wanted in (
+        *(("", None, False), ("1", None, True)),
+        *(("1", "plain", False), ("", "json", True)),
+    ):
+        monkeypatch.setenv("EXPLORER_PUBLIC", public)
+        monkeypatch.delenv("EXPLORER_LOGS", raising=False)
+        if said:
+            monkeypatch.setenv("EXPLORER_LOGS", said)
+        assert (json_logs.are_wanted(), json_logs.fault()) == (wanted, None), (public, said)
     monkeypatch.setenv("EXPLORER_LOGS", "xml")
     assert json_logs.fault() == "EXPLORER_LOGS must be json or plain, not 'xml'."
