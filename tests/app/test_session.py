@@ -96,13 +96,10 @@ def test_another_model_brings_its_example_unless_something_was_typed() -> None:
 
 
 def test_what_is_too_long_is_cut_and_said() -> None:
-    at = app(text="cat " * 30_000)
-    cut = "Your text has 120,000 characters; only the first 20,000 characters were read."
-    assert cut in said(at)
-    assert "this model reads at most" in said(at)
     at = apps.run(app().text_input(key="text").set_value("cat " * 30_000))
     assert len(chosen(at)["text"]) == 20_000
-    assert cut in said(at)
+    assert "Your text has 120,000 characters; only the first 20,000 char" in said(at)
+    assert "this model reads at most" in said(at)
 
 
 def test_a_text_with_more_tokens_than_fit_is_cut_only_when_told_to() -> None:

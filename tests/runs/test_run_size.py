@@ -1,16 +1,14 @@
 """What a training takes, and how often a thing beside it is worth its time."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
-import torch
 
 from explorer.runs import run_size
 from explorer.runs.run_size import expected_speed, memory_fault, training_size
 from explorer.runs.settings import default_spec, spec_of
 from explorer.runs.spec import RunError
-from explorer.system import cooperative, pace
+from explorer.system import pace
 from explorer.system.pace import Pace, Speed, is_snapshot_step, snapshot_steps
 from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import Transformer, TransformerConfig
@@ -72,22 +70,6 @@ def test_a_small_model_is_timed_once_and_a_large_one_never(monkeypatch: pytest.M
             spec = replace(spec, training=spec.training.replace(precision=precision, batch_size=5))
             assert expected_speed(task, spec) == expected_speed(task, spec)
     assert len(built) == 4
-
-
-def test_between_two_looks_one_part_of_a_batch_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-
-    def loss_of(*given: Any) -> torch.Tensor:
-        done.append("part")
-        return batch_loss(*given)
-
-    monkeypatch.setattr(cooperative, "step", lambda: done.append("look"))
-    monkeypatch.setattr(run_size, "batch_loss", loss_of)
-    task = TASKS["reverse"]
-    sizes = {"layers": 9, "heads": 1, "d_model": 4, "d_ff": 0}
-    spec = spec_of(task, sizes | {"batch_size": 1024, "accumulation": 1024})
-    assert expected_speed(task, spec).is_timed
-    assert done == ["look", "part"] * (run_size.TIMED + 1) + ["look"] * 2
 
 
 def test_what_has_no_room_here_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:

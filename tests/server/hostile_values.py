@@ -33,38 +33,34 @@ LISTS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def state(**said: Any) -> WidgetState:
-    return WidgetState(**said)
-
-
 def for_a_widget() -> Iterator[WidgetState]:
     """One state after another, without the name of the widget that it is for."""
-    yield state()
+    yield WidgetState()
     for kind, values in PLAIN.items():
-        yield from (state(**{kind: value}) for value in values)
+        yield from (WidgetState(**{kind: value}) for value in values)
     for kind, values in LISTS.items():
-        yield from (state(**{kind: {"data": value}}) for value in values)
+        yield from (WidgetState(**{kind: {"data": value}}) for value in values)
     file = {"file_id": "no such file", "name": "../../config.json", "size": 1}
-    yield state(file_uploader_state_value={"uploaded_file_info": [file]})
-    yield state(string_trigger_value={"data": TEXTS[1]})
-    yield state(chat_input_value={"data": "a"})
-    yield state(arrow_value={})
-    yield state(json_value="5")
-    yield state(json_trigger_value="5")
+    yield WidgetState(file_uploader_state_value={"uploaded_file_info": [file]})
+    yield WidgetState(string_trigger_value={"data": TEXTS[1]})
+    yield WidgetState(chat_input_value={"data": "a"})
+    yield WidgetState(arrow_value={})
+    yield WidgetState(json_value="5")
+    yield WidgetState(json_trigger_value="5")
 
 
 def for_a_view() -> Iterator[WidgetState]:
     """The same for what is chosen in a view."""
-    yield state()
+    yield WidgetState()
     odd = (json.dumps(dict.fromkeys(EVENTS, each)) for each in ODD)
-    yield from (state(json_value=said) for said in (*TEXTS, *odd))
+    yield from (WidgetState(json_value=said) for said in (*TEXTS, *odd))
 
 
 def for_events() -> Iterator[WidgetState]:
     """The same for what happened in it."""
-    yield state()
+    yield WidgetState()
     odd = (json.dumps([{"event": name, "value": each} for name in EVENTS]) for each in ODD)
-    yield from (state(json_trigger_value=said) for said in (*TEXTS, *odd))
+    yield from (WidgetState(json_trigger_value=said) for said in (*TEXTS, *odd))
 
 
 def of_another_kind(kind: str) -> list[WidgetState]:

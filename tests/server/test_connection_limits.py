@@ -47,7 +47,9 @@ async def test_who_comes_when_it_is_full_reads_a_sentence(monkeypatch: pytest.Mo
     monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS", "2")
     inside, server = full_of_those_who_stay()
     there = await connected(server, socket(key="a" * 32), socket())
-    for scope in (socket(), scope_of("/attention")):
+    open_page = scope_of("/_stcore/health", {"accept": "*/*"})  # shows what else than 200 it gets
+    assert (await asked(ConnectionLimits(Inside()), open_page)).status == 200
+    for scope in (socket(), scope_of("/attention"), open_page):
         answer = await asked(server, scope)
         assert (answer.status, answer.sentence) == (503, SESSIONS.refusal())
         assert answer.headers["retry-after"] == "60"
@@ -70,14 +72,6 @@ async def test_only_a_reload_is_let_in_when_it_is_full(monkeypatch: pytest.Monke
         assert (await asked(server, scope_of("/attention", headers))).status == status, headers
     inside.let_go.set()
     await asyncio.gather(*there)
-
-
-def test_an_open_page_is_told_why_it_is_not_connected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It looks whether the server is there, and shows what else than 200 comes back."""
-    look = scope_of("/_stcore/health", {"accept": "*/*"})
-    assert ask(ConnectionLimits(Inside()), look).status == 200
-    monkeypatch.setenv("EXPLORER_LIMIT_SESSIONS", "0")
-    assert ask(ConnectionLimits(Inside()), look).sentence == SESSIONS.refusal()
 
 
 @in_a_loop

@@ -1,13 +1,25 @@
-"""Requests that are let in, and what the others are answered."""
+"""Requests that are let in, what the others are answered, and the headers of every answer."""
 
 import json
 import re
+from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
 
+import app
 from explorer.server import host_check
+from explorer.server.answer_pieces import PIECE, AnswerPieces
 from explorer.server.error_pages import send_error
+from explorer.server.front_page import ADDRESS, CLOSED_MENU, PAGE, FrontPage
+from explorer.server.security_headers import HEADERS, POLICY, SecurityHeaders
+from tests.calls import run_in_thread
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
@@ -57,7 +69,7 @@ def test_a_setting_names_more_or_is_said_to_name_no_host(monkeypatch: pytest.Mon
     assert host_check.fault() is None
     for wrong in ("https://demo.example.org", "demo.example.org:80", "*", "a b"):
         monkeypatch.setenv("EXPLORER_HOSTS", f"localhost,{wrong}")
-        assert re.search(f"{re.escape(wrong)}.*without a scheme or a port", str(host_check.fault()))
+        assert re.search(f"without a scheme or a port.*{re.escape(wrong)}", str(host_check.fault()))
     at_start = host_check.HostCheck(Inside(), hosts=["Lab-Server.local", "", None])  # type: ignore[list-item]
     assert ask(at_start, scope_of(headers={"host": "lab-server.local:8501"})).status == 200
 
@@ -149,3 +161,55 @@ def test_others_are_given_the_sentence_and_an_open_page_what_it_shows() -> None:
         assert answer.text == f"{SENTENCE}\n"
         assert answer.headers["content-type"].startswith("text/plain")
     assert json.loads(refused("*/*", path="/_stcore/health").text) == SENTENCE
+
+
+async def _talk(socket: WebSocket) -> None:
+    await socket.accept()
+    await socket.send_text("hello")
+    await socket.close()
+
+
+def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
+    theirs = {"X-Content-Type-Options": "anything"}
+    routes = [
+        Route("/plain", lambda request: PlainTextResponse("words", headers=theirs)),
+        Route("/parts", lambda request: StreamingResponse(iter(["a", "b"]))),
+        Route("/broken", lambda request: 1 / 0),
+        WebSocketRoute("/socket", _talk),
+    ]
+    client = TestClient(SecurityHeaders(Starlette(routes=routes)), raise_server_exceptions=False)
+    for path in ["/plain", "/parts", "/nothing", "/broken"]:
+        answer = client.get(path)
+        for name, value in HEADERS.items():
+            assert answer.headers.get_list(name) == [value], path
+    assert client.get("/parts").text == "ab"
+    with client.websocket_connect("/socket") as socket:
+        assert socket.receive_text() == "hello"
+
+
+def test_the_page_says_where_the_server_is_and_no_other_answer_changes() -> None:
+    theirs = HTMLResponse("theirs", headers={"ETag": "x"})
+    routes = [Route(path, lambda request: theirs) for path in ("/", "/heads", "/media/kept.html")]
+    client = TestClient(FrontPage(Starlette(routes=routes)))
+    answers = [client.get(route.path) for route in routes]
+    ours = f"<script>{ADDRESS}</script><script>{CLOSED_MENU}</script>"
+    scripts = [ours in answer.text for answer in answers]
+    assert scripts == ["etag" not in answer.headers for answer in answers] == [True, True, False]
+    assert client.head("/").headers["content-length"] == str(len(PAGE))
+
+
+def test_a_long_answer_is_handed_on_in_pieces() -> None:
+    """So who reads slowly holds one piece of it, and not a copy of the whole."""
+    long, sent = bytes(range(250)) * 1000, list[Any]()
+    scope, answer = {"type": "http"}, AnswerPieces(Response(long))
+    run_in_thread(answer(scope, AsyncMock(), AsyncMock(side_effect=sent.append)))
+    bodies = [message["body"] for message in sent[1:]]
+    assert (b"".join(bodies), max(map(len, bodies))) == (long, PIECE)
+    assert [message.get("more_body", False) for message in sent[1:]] == [True] * 3 + [False]
+
+
+def test_the_app_wears_them_and_they_name_no_other_host() -> None:
+    assert "http" not in HEADERS["Content-Security-Policy"]
+    assert "'unsafe-inline'" not in POLICY["script-src"]
+    names = [getattr(each.cls, "__name__", "") for each in app.app._user_middleware]
+    assert {AnswerPieces.__name__, SecurityHeaders.__name__} <= {*names}

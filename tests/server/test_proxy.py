@@ -25,23 +25,15 @@ KEYS = tuple(f"{number:032x}" for number in range(48))
 class Played(ThreadingHTTPServer):
     """A replica that says its name, or nothing but this status."""
 
-    status = 200
-    said = ""
-    """What the proxy says of the reader: the address, and by what the reader came."""
-    begun = 0
-    """Requests whose first lines have arrived."""
-    ended = 0
-    """Answers without an end that were ended: WebSockets, and what nobody reads on."""
-    taken = 0
-    """Megabytes of an answer of 60 that were taken."""
-
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", free_port()), Answer)
+        self.name = str(self.server_port)
+        self.status = 200
+        self.said = ""  # by the proxy, of the reader: the address, and by what the reader came
+        self.begun = 0  # requests whose first lines have arrived
+        self.ended = 0  # of the answers without an end
+        self.taken = 0  # megabytes of an answer of 60
         threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def name(self) -> str:
-        return str(self.server_port)
 
     def end(self) -> None:
         """Nobody listens there any more."""
@@ -50,29 +42,28 @@ class Played(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
+    server: Played
+
     def do_GET(self) -> None:
-        assert isinstance(self.server, Played)
         self.server.begun += 1
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.headers.get("Upgrade"):
-            self.talk()
-            return
         told = (self.headers.get(f"X-Forwarded-{name}", "") for name in ("For", "Proto"))
         self.server.said = " ".join(told)
-        if self.path == "/media/large":
+        if self.headers.get("Upgrade"):
+            self.send_without_end()
+        elif self.path == "/media/large":
             self.send_slowly()
-            return
-        body = self.server.name.encode()
-        self.send_response(self.server.status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        else:
+            body = self.server.name.encode()
+            self.send_response(self.server.status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
     do_PUT = do_GET
 
     def send_slowly(self) -> None:
         """Send until nobody takes more for a second."""
-        assert isinstance(self.server, Played)
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 60000000\r\n\r\n")
         self.request.settimeout(1)
         with suppress(OSError):
@@ -80,12 +71,9 @@ class Answer(BaseHTTPRequestHandler):
                 self.wfile.write(bytes(1_000_000))
         self.server.ended += 1
 
-    def talk(self) -> None:
-        """Send over a WebSocket until it is closed."""
-        assert isinstance(self.server, Played)
-        self.send_response(101)
-        self.send_header("Upgrade", "websocket")
-        self.end_headers()
+    def send_without_end(self) -> None:
+        """Over a WebSocket, until it is closed."""
+        self.wfile.write(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n")
         with suppress(OSError):
             while True:
                 self.wfile.write(bytes(1 << 20))
