@@ -15,7 +15,7 @@ from explorer.catalog.opened_model import OpenModel
 from explorer.export.published_folder import adapter_to_zip, has_adapter
 from explorer.runs.finetuning import PARENT, finetune_spec, task_for
 from explorer.runs.retraining import at_step_0, largest_difference, train_on
-from explorer.runs.run import open_folder
+from explorer.runs.run import Run, open_folder
 from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
@@ -38,10 +38,18 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.reference_bert(tmp_path_factory.mktemp("published") / "bert")
 
 
-@pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
-def test_what_is_trained(tmp_path: Path, letters: OpenModel, settings: dict[str, Any]) -> None:
-    run = tuned_run(tmp_path, letters, **settings)
+@pytest.fixture(scope="module", params=[{}, LORA], ids=["whole", "lora"])
+def trained(
+    request: pytest.FixtureRequest, letters: OpenModel, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Run, dict[str, Any]]:
+    """A run that has ended, and its settings."""
+    run = tuned_run(tmp_path_factory.mktemp("runs"), letters, **request.param)
     assert train_to_end(run.folder) == "done"
+    return run, request.param
+
+
+def test_what_is_trained(trained: tuple[Run, dict[str, Any]], letters: OpenModel) -> None:
+    run, settings = trained
     before = dict(letters.model.named_parameters())
     first = dict(open_folder(run.snapshots()[0][1]).model.named_parameters())
     after = dict(open_folder(run.folder).model.named_parameters())
@@ -61,10 +69,11 @@ def test_what_is_trained(tmp_path: Path, letters: OpenModel, settings: dict[str,
     assert bytes_of(run.folder) <= every - (len(copies) - 1) * parent.st_size
 
 
-@pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
-def test_a_resumed_run(tmp_path: Path, letters: OpenModel, settings: dict[str, Any]) -> None:
-    run, parted = (tuned_run(tmp_path / name, letters, **settings) for name in ("one", "two"))
-    train_to_end(run.folder)
+def test_a_resumed_run(
+    trained: tuple[Run, dict[str, Any]], letters: OpenModel, tmp_path: Path
+) -> None:
+    run, settings = trained
+    parted = tuned_run(tmp_path, letters, **settings)
     for step in (1, 2, 3):
         parted.command("step")
         assert (train_to_end(parted.folder), parted.status().step) == ("paused", step)
@@ -72,9 +81,9 @@ def test_a_resumed_run(tmp_path: Path, letters: OpenModel, settings: dict[str, A
     assert train_to_end(parted.folder) == "done"
     losses = [[each.loss for each in one.metrics().rows] for one in (run, parted)]
     assert losses[0] == losses[1]
-    again, spec = at_step_0(run, run.spec), run.spec
+    again = at_step_0(run, run.spec)
     for step, folder in run.snapshots():
-        list(train_on(again, run, run.task(), spec, step))
+        list(train_on(again, run, run.task(), run.spec, step))
         assert largest_difference(again.model, folder) == 0
 
 

@@ -99,7 +99,7 @@ def test_it_ends_when_its_readers_have_gone_elsewhere(tmp_path: Path) -> None:
                 codes.append(closed.value.rcvd.code if closed.value.rcvd else 0)
             return codes
 
-    with running(tmp_path, seconds=1) as (process, port):
+    with running(tmp_path, seconds=0) as (process, port):
         assert run_in_thread(two_readers(process, port)) == [1012, 1012]
         process.wait()
     assert (tmp_path / "log").read_text().endswith("in order\n")
