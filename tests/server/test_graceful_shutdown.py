@@ -27,9 +27,7 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import WebSocketRoute
 
 from explorer.server.graceful_shutdown import Drain, GracefulShutdown
 
@@ -46,12 +44,8 @@ async def stream(socket):
     async for message in socket.iter_text():
         await socket.send_text(message)
 
-app = Starlette(
-    routes=[WebSocketRoute("/_stcore/stream", stream)],
-    middleware=[Middleware(GracefulShutdown, drain=drain)],
-    lifespan=lifespan,
-)
-uvicorn.run(app, port=int(sys.argv[1]), log_level="error")
+app = Starlette(routes=[WebSocketRoute("/_stcore/stream", stream)], lifespan=lifespan)
+uvicorn.run(GracefulShutdown(app, drain), port=int(sys.argv[1]), log_level="error")
 """
 
 
