@@ -22,6 +22,9 @@ PREDICT = {"question": '"Which?"', "options": '["a", "b"]', "right": "2", "why":
 PAGES = address_parameters.of_pages()
 
 
+Fields = dict[str, str]
+
+
 def toml(top: dict[str, str], *tables: tuple[str, dict[str, str]]) -> bytes:
     lines = [f"{name} = {value}" for name, value in top.items()]
     for name, table in tables:
@@ -29,9 +32,7 @@ def toml(top: dict[str, str], *tables: tuple[str, dict[str, str]]) -> bytes:
     return "\n".join(lines).encode()
 
 
-def made(
-    step: dict[str, str], predict: dict[str, str] | None = None, top: dict[str, str] = TOP
-) -> Lesson:
+def made(step: Fields, predict: Fields | None = None, top: Fields = TOP) -> Lesson:
     tables = [("[[steps]]", STEP | step)]
     if predict is not None:
         tables.append(("[steps.predict]", PREDICT | predict))
@@ -60,44 +61,42 @@ def test_a_step_is_done_when_the_address_says_so() -> None:
     assert not is_done(LessonStep("t", "/", "x"), "overview", {})
 
 
-@pytest.mark.parametrize(
-    ("top", "step", "predict", "said"),
-    [
-        ({"title": "3"}, {}, None, "own.toml: “title” must be a text"),
-        ({"title": '""'}, {}, None, "own.toml: “title” is empty"),
-        ({"title": f'"{"a" * 81}"'}, {}, None, "has 81 characters; shorten it to 80"),
-        ({"title": r'"a\nb"'}, {}, None, "one line without invisible"),
-        ({"minutes": "1" * 5_000}, {}, None, "own.toml: the file is not valid TOML (a number in"),
-        ({r'"\u001b[31m\u009b"': "1"}, {}, None, "is called “<U+001B>[31m<U+009B>”; there"),
-        ({"minutes": "0"}, {}, None, "a whole number from 1 to 240"),
-        ({"minutes": "true"}, {}, None, "a whole number from 1 to 240"),
-        ({"minuets": "3"}, {}, None, "own.toml: nothing is called “minuets”"),
-        ({}, {"opens": '"/"'}, None, "own.toml, step 1: nothing is called “opens”"),
-        ({}, {"text": f'"{"a" * 2001}"'}, None, "step 1: “text” has 2,001 characters"),
-        ({}, {"control": '"a b"'}, None, "step 1: “control” must be the key"),
-        ({}, {"do": "3"}, None, "step 1: “do” must be one of choose, type, press"),
-        ({}, {"do": '{drag = "a"}'}, None, "step 1: “do” must be one of"),
-        ({}, {"do": '{choose = "a", click = true}'}, None, "step 1: “do” must be one of"),
-        ({}, {"do": "{click = 1}"}, None, "step 1: “do” needs the word true for click"),
-        ({}, {"do": "{press = []}"}, None, "step 1: “do” needs a list of keys"),
-        ({}, {"do": "{cell = [1, -1]}"}, None, "step 1: “do” needs a row and a column"),
-        ({}, {"done": "{layer = 2}"}, None, "step 1: “done” must be parameters"),
-        ({}, {"see": '"0.5"'}, None, "step 1: “see” must be a list of at most 20 texts"),
-        ({}, {}, {"right": "3"}, "step 1, predict: “right” must be a whole number from 1 to 2"),
-        ({}, {}, {"options": '["a"]'}, "step 1, predict: “options” must be a list of 2 to 6"),
-        ({}, {}, {"options": '["a", "b", "a"]'}, "step 1, predict: “options” has one twice"),
-        ({}, {"see": '["t"]'}, None, "step 1: “see” has “t” alone"),
-        ({}, {"see_first": '[" "]'}, None, "step 1: “see_first” has “ ” alone"),
-        ({}, {}, {"hint": '"a"'}, "step 1, predict: nothing is called “hint”"),
-    ],
-)
-def test_what_is_no_lesson_is_refused(
-    top: dict[str, str], step: dict[str, str], predict: dict[str, str] | None, said: str
-) -> None:
-    with pytest.raises(LessonError) as refused:
-        made(step, predict, TOP | top)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+NO_LESSONS: list[tuple[Fields, Fields, Fields | None, str]] = [
+    ({"title": "3"}, {}, None, "own.toml: “title” must be a text"),
+    ({"title": '""'}, {}, None, "own.toml: “title” is empty"),
+    ({"title": f'"{"a" * 81}"'}, {}, None, "has 81 characters; shorten it to 80"),
+    ({"title": r'"a\nb"'}, {}, None, "one line without invisible"),
+    ({"minutes": "1" * 5_000}, {}, None, "own.toml: the file is not valid TOML (a number in"),
+    ({r'"\u001b[31m\u009b"': "1"}, {}, None, "is called “<U+001B>[31m<U+009B>”; there"),
+    ({"minutes": "0"}, {}, None, "a whole number from 1 to 240"),
+    ({"minutes": "true"}, {}, None, "a whole number from 1 to 240"),
+    ({"minuets": "3"}, {}, None, "own.toml: nothing is called “minuets”"),
+    ({}, {"opens": '"/"'}, None, "own.toml, step 1: nothing is called “opens”"),
+    ({}, {"text": f'"{"a" * 2001}"'}, None, "step 1: “text” has 2,001 characters"),
+    ({}, {"control": '"a b"'}, None, "step 1: “control” must be the key"),
+    ({}, {"do": "3"}, None, "step 1: “do” must be one of choose, type, press"),
+    ({}, {"do": '{drag = "a"}'}, None, "step 1: “do” must be one of"),
+    ({}, {"do": '{choose = "a", click = true}'}, None, "step 1: “do” must be one of"),
+    ({}, {"do": "{click = 1}"}, None, "step 1: “do” needs the word true for click"),
+    ({}, {"do": "{press = []}"}, None, "step 1: “do” needs a list of keys"),
+    ({}, {"do": "{cell = [1, -1]}"}, None, "step 1: “do” needs a row and a column"),
+    ({}, {"done": "{layer = 2}"}, None, "step 1: “done” must be parameters"),
+    ({}, {"see": '"0.5"'}, None, "step 1: “see” must be a list of at most 20 texts"),
+    ({}, {}, {"right": "3"}, "step 1, predict: “right” must be a whole number from 1 to 2"),
+    ({}, {}, {"options": '["a"]'}, "step 1, predict: “options” must be a list of 2 to 6"),
+    ({}, {}, {"options": '["a", "b", "a"]'}, "step 1, predict: “options” has one twice"),
+    ({}, {"see": '["t"]'}, None, "step 1: “see” has “t” alone"),
+    ({}, {"see_first": '[" "]'}, None, "step 1: “see_first” has “ ” alone"),
+    ({}, {}, {"hint": '"a"'}, "step 1, predict: nothing is called “hint”"),
+]
+
+
+def test_what_is_no_lesson_is_refused() -> None:
+    for top, step, predict, said in NO_LESSONS:
+        with pytest.raises(LessonError) as refused:
+            made(step, predict, TOP | top)
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
 def test_what_is_no_file_of_a_lesson_is_refused() -> None:
@@ -122,27 +121,27 @@ LONG_KEY = "a." * 8_000 + "a"
 QUOTED_KEY = r'"\\"".' * 4_000 + "a"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{LONG_KEY} = 1",
-        f"[{LONG_KEY}]",
-        f"[[{LONG_KEY}]]",
-        f"a = {{b = 1, {LONG_KEY} = 1}}",
-        LONG_KEY.replace(".", "\t. "),
-        f"{QUOTED_KEY} = 1",
-        "''." * 5_000 + "a = 1",
-        f'a = ["""b"""", {{{LONG_KEY} = 1}}]',
-        f'a = """b"""""\n{LONG_KEY} = 1',
-        f"a = '''b'''''\n{LONG_KEY} = 1",
-        f"# it's\n{LONG_KEY} = 1",
-        f'a = "\n{LONG_KEY} = 1',
-    ],
-)
-def test_a_key_of_many_parts_is_never_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+LONG_KEYS = [
+    f"{LONG_KEY} = 1",
+    f"[{LONG_KEY}]",
+    f"[[{LONG_KEY}]]",
+    f"a = {{b = 1, {LONG_KEY} = 1}}",
+    LONG_KEY.replace(".", "\t. "),
+    f"{QUOTED_KEY} = 1",
+    "''." * 5_000 + "a = 1",
+    f'a = ["""b"""", {{{LONG_KEY} = 1}}]',
+    f'a = """b"""""\n{LONG_KEY} = 1',
+    f"a = '''b'''''\n{LONG_KEY} = 1",
+    f"# it's\n{LONG_KEY} = 1",
+    f'a = "\n{LONG_KEY} = 1',
+]
+
+
+def test_a_key_of_many_parts_is_never_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tomllib.loads", None)
-    with pytest.raises(LessonError, match=r"^own\.toml: .* has more than 3 dots: put a text"):
-        lesson_from(text.encode(), "own.toml")
+    for text in LONG_KEYS:
+        with pytest.raises(LessonError, match=r"^own\.toml: .* has more than 3 dots: put a text"):
+            lesson_from(text.encode(), "own.toml")
 
 
 def test_dots_in_texts_and_comments_are_no_key() -> None:
@@ -154,10 +153,10 @@ def test_dots_in_texts_and_comments_are_no_key() -> None:
 ENDLESS = (*(each * 45_000 for each in ('"\\', '"', "'", "a")), '"""' + '\\"""\n' * 18_000 + "\\")
 
 
-@pytest.mark.parametrize("text", ENDLESS)
-def test_texts_that_never_end_are_found_in_linear_time(text: str) -> None:
-    with pytest.raises(LessonError, match="the file is not valid TOML"):
-        lesson_from(text.encode(), "own.toml")
+def test_texts_that_never_end_are_found_in_linear_time() -> None:
+    for text in ENDLESS:
+        with pytest.raises(LessonError, match="the file is not valid TOML"):
+            lesson_from(text.encode(), "own.toml")
 
 
 def test_a_name_that_no_address_can_have_and_a_missing_file_are_said(tmp_path: Path) -> None:
@@ -168,37 +167,37 @@ def test_a_name_that_no_address_can_have_and_a_missing_file_are_said(tmp_path: P
         read_file(tmp_path / "gone.toml")
 
 
-@pytest.mark.parametrize(
-    ("step", "predict", "said"),
-    [
-        ({"open": '"https://example.org/masks"'}, None, "“open” must be an address of the app"),
-        ({"open": '"//example.org/masks"'}, None, "“open” must be an address of the app"),
-        ({"open": '"masks"'}, None, "“open” must be an address of the app"),
-        ({"open": '"//[a"'}, None, "“open” must be an address of the app"),
-        ({"open": '"/mask"'}, None, "“open” names no page “mask”"),
-        ({"open": '"/masks?metric=a"'}, None, "“open” has metric, which the page masks"),
-        ({"open": '"/masks?lesson=a"'}, None, "“open” has lesson, which the panel writes"),
-        (TASK | {"done": '{page = "no"}'}, None, "“done” names no page “no”"),
-        (TASK | {"done": '{metric = "a"}'}, None, "“done” has metric, which the page masks"),
-        (TASK | {"done": '{layer = "1"}'}, None, "it is done before the reader does anything"),
-        (TASK | {"done": '{head = "*"}'}, None, "“done” takes any head: give the one"),
-        (TASK | {"show": '{layer = "3"}'}, None, "“show” does not do what “done” asks for"),
-        ({"do": "{click = true}", "control": '"a"'}, None, "it has “do” but no “done”"),
-        ({"done": '{layer = "2"}'}, None, "it has “done” but no “do”"),
-        ({"show": '{layer = "2"}'}, None, "it has “show” but no “done”"),
-        (TASK | {"control": '""'}, None, "it has “do” but no “control”"),
-        ({"text": '"It is 0.25."'}, None, "“text” says 0.25, which nothing proves"),
-        ({"text": '"It is 0.25."', "see": '["10.25"]'}, None, "“text” says 0.25"),
-        ({}, {"why": '"It is 0.25."'}, "“predict, why” says 0.25"),
-        ({}, {"question": '"Is it 0.25?"'}, "“predict, question” says 0.25"),
-        ({"text": '"![a](https://example.org/a.png)"'}, None, "a lesson loads nothing"),
-        ({"text": "'<img src=\"a\">'"}, None, "a lesson loads nothing"),
-    ],
-)
-def test_a_lessons_faults(step: dict[str, str], predict: dict[str, str] | None, said: str) -> None:
-    found = [*faults(made(step, predict), PAGES)]
-    assert any(said in each for each in found), found
-    assert all(each.startswith("own.toml, step 1: ") for each in found)
+FAULTS: list[tuple[Fields, Fields | None, str]] = [
+    ({"open": '"https://example.org/masks"'}, None, "“open” must be an address of the app"),
+    ({"open": '"//example.org/masks"'}, None, "“open” must be an address of the app"),
+    ({"open": '"masks"'}, None, "“open” must be an address of the app"),
+    ({"open": '"//[a"'}, None, "“open” must be an address of the app"),
+    ({"open": '"/mask"'}, None, "“open” names no page “mask”"),
+    ({"open": '"/masks?metric=a"'}, None, "“open” has metric, which the page masks"),
+    ({"open": '"/masks?lesson=a"'}, None, "“open” has lesson, which the panel writes"),
+    (TASK | {"done": '{page = "no"}'}, None, "“done” names no page “no”"),
+    (TASK | {"done": '{metric = "a"}'}, None, "“done” has metric, which the page masks"),
+    (TASK | {"done": '{layer = "1"}'}, None, "it is done before the reader does anything"),
+    (TASK | {"done": '{head = "*"}'}, None, "“done” takes any head: give the one"),
+    (TASK | {"show": '{layer = "3"}'}, None, "“show” does not do what “done” asks for"),
+    ({"do": "{click = true}", "control": '"a"'}, None, "it has “do” but no “done”"),
+    ({"done": '{layer = "2"}'}, None, "it has “done” but no “do”"),
+    ({"show": '{layer = "2"}'}, None, "it has “show” but no “done”"),
+    (TASK | {"control": '""'}, None, "it has “do” but no “control”"),
+    ({"text": '"It is 0.25."'}, None, "“text” says 0.25, which nothing proves"),
+    ({"text": '"It is 0.25."', "see": '["10.25"]'}, None, "“text” says 0.25"),
+    ({}, {"why": '"It is 0.25."'}, "“predict, why” says 0.25"),
+    ({}, {"question": '"Is it 0.25?"'}, "“predict, question” says 0.25"),
+    ({"text": '"![a](https://example.org/a.png)"'}, None, "a lesson loads nothing"),
+    ({"text": "'<img src=\"a\">'"}, None, "a lesson loads nothing"),
+]
+
+
+def test_a_lessons_faults() -> None:
+    for step, predict, said in FAULTS:
+        found = [*faults(made(step, predict), PAGES)]
+        assert any(said in each for each in found), (said, found)
+        assert all(each.startswith("own.toml, step 1: ") for each in found)
 
 
 def test_what_is_proven_or_needs_no_proof_is_no_fault(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from models import load_checkpoint
 from tests import tiny
 from tests.tiny import RUN_TEXT, labelled_table, save_small_models, tuned_run
 
+Trained = tuple[Run, dict[str, Any]]
 LORA: dict[str, Any] = {"lora_rank": 2, "lora_targets": ("q_proj", "down_proj")}
 
 
@@ -41,14 +42,14 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=[{}, LORA], ids=["whole", "lora"])
 def trained(
     request: pytest.FixtureRequest, letters: OpenModel, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Run, dict[str, Any]]:
+) -> Trained:
     """A run that has ended, and its settings."""
     run = tuned_run(tmp_path_factory.mktemp("runs"), letters, **request.param)
     assert train_to_end(run.folder) == "done"
     return run, request.param
 
 
-def test_what_is_trained(trained: tuple[Run, dict[str, Any]], letters: OpenModel) -> None:
+def test_what_is_trained(trained: Trained, letters: OpenModel) -> None:
     run, settings = trained
     before = dict(letters.model.named_parameters())
     first = dict(open_folder(run.snapshots()[0][1]).model.named_parameters())
@@ -69,9 +70,7 @@ def test_what_is_trained(trained: tuple[Run, dict[str, Any]], letters: OpenModel
     assert bytes_of(run.folder) <= every - (len(copies) - 1) * parent.st_size
 
 
-def test_a_resumed_run(
-    trained: tuple[Run, dict[str, Any]], letters: OpenModel, tmp_path: Path
-) -> None:
+def test_a_resumed_run(trained: Trained, letters: OpenModel, tmp_path: Path) -> None:
     run, settings = trained
     parted = tuned_run(tmp_path, letters, **settings)
     for step in (1, 2, 3):
@@ -109,28 +108,26 @@ def test_a_head_for_a_published_model(tmp_path: Path, bert: Path, settings: dict
         assert files == {"adapter_config.json", "adapter_model.safetensors"}, "as peft has them"
 
 
-@pytest.mark.parametrize(
-    ("task", "text", "settings", "why"),
-    [
-        ("subwords", RUN_TEXT, {"lora_rank": 99}, "The rank must be between 1 and"),
-        ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
-        ("subwords", RUN_TEXT, {"lora_rank": -1}, "lora_rank must be between"),
-        ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha must be between"),
-        ("subwords", RUN_TEXT, {"steps": 1_000_000}, "the limit is"),
-        ("subwords", "too short", {}, "give at least"),
-        ("sentences", labelled_table(("good",)), {}, "at least two labels"),
-        ("characters", RUN_TEXT, {}, "has a tokenizer of its own"),
-        ("reverse", None, {}, "has a vocabulary of its own"),
-        ("nothing", None, {}, "There is no task called"),
-        ("pairs", "source,target\n" + "\n".join(f"the cat {n},a dog {n}" for n in range(80)),
-         {}, "knows|encoder-decoder"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused_in_a_sentence(
-    letters: OpenModel, task: str, text: str | None, settings: dict[str, Any], why: str
-) -> None:
-    with pytest.raises((RunError, TextError), match=why):
-        finetune_spec(letters, task_for(letters, task, text), settings)
+REFUSED: list[tuple[str, str | None, dict[str, Any], str]] = [
+    ("subwords", RUN_TEXT, {"lora_rank": 99}, "The rank must be between 1 and"),
+    ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
+    ("subwords", RUN_TEXT, {"lora_rank": -1}, "lora_rank must be between"),
+    ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha must be between"),
+    ("subwords", RUN_TEXT, {"steps": 1_000_000}, "the limit is"),
+    ("subwords", "too short", {}, "give at least"),
+    ("sentences", labelled_table(("good",)), {}, "at least two labels"),
+    ("characters", RUN_TEXT, {}, "has a tokenizer of its own"),
+    ("reverse", None, {}, "has a vocabulary of its own"),
+    ("nothing", None, {}, "There is no task called"),
+    ("pairs", "source,target\n" + "\n".join(f"the cat {n},a dog {n}" for n in range(80)),
+     {}, "knows|encoder-decoder"),
+]  # fmt: skip
+
+
+def test_what_cannot_be_is_refused_in_a_sentence(letters: OpenModel) -> None:
+    for task, text, settings, why in REFUSED:
+        with pytest.raises((RunError, TextError), match=why):
+            finetune_spec(letters, task_for(letters, task, text), settings)
 
 
 def test_runs_are_named_by_what_they_start_from(letters: OpenModel) -> None:

@@ -32,6 +32,7 @@ from explorer.runs.worker import train_to_end
 from explorer.system import atomic_files, limits
 from explorer.system.atomic_files import Lock, bytes_of
 from models.config import TrainConfig
+from tests.app.test_throttle import Clock
 from tests.served import ROOT, wait_until
 from tests.tiny import has_run_for_long, tiny_run, tiny_spec
 
@@ -216,9 +217,15 @@ def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
     assert run.status().message.startswith("The run was stopped because one step took more than")
 
 
-@pytest.mark.parametrize(
-    ("begun", "later", "reason"),
-    [
+def test_the_limit_of_a_step_is_that_of_a_step_and_what_took_the_time_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that goes on after Stop, in a single layer, has two seconds of processor time."""
+    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
+    ended, clock = list[bool](), Clock()
+    monkeypatch.setattr(watchdog, "end_process", lambda: ended.append(True))
+    monkeypatch.setattr(watchdog.time, "process_time", clock.monotonic)
+    for begun, later, reason in (
         ([MAKING], 599, ""),
         ([MAKING], 600, f"{MAKING} took more than 600 seconds. Make the model or its data"),
         ([STEP, MEASURING], 600, f"{MEASURING} took more than 600 seconds. Make the model or its"),
@@ -227,25 +234,18 @@ def test_a_step_that_takes_too_long_ends_its_process(tmp_path: Path) -> None:
         (["stop", STEP], 3, "run was stopped within a step"),
         (["stop", STEP], 2, ""),
         (["stop", MEASURING], 3, ""),
-    ],
-)
-def test_the_limit_of_a_step_is_that_of_a_step_and_what_took_the_time_is_named(
-    begun: list[str], later: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A step that goes on after Stop, in a single layer, has two seconds of processor time."""
-    monkeypatch.setenv("EXPLORER_PUBLIC", "1")
-    ended, now, run = list[bool](), 0.0, tiny_run(tmp_path)
-    monkeypatch.setattr(watchdog, "end_process", lambda: ended.append(True))
-    monkeypatch.setattr(watchdog.time, "process_time", lambda: now)
-    dog = watchdog.Watchdog(run, clock=lambda: now)
-    for what in begun:
-        now += 100
-        run.command("stop") if what == "stop" else dog.begin(what)
-    dog.look()
-    now += later
-    dog.look()
-    assert (run.stop_reason() != "", bool(ended)) == (reason != "", reason != "")
-    assert reason in run.status().message
+    ):
+        ended.clear()
+        run = tiny_run(tmp_path)
+        dog = watchdog.Watchdog(run, clock=clock.monotonic)
+        for what in begun:
+            clock.now += 100
+            run.command("stop") if what == "stop" else dog.begin(what)
+        dog.look()
+        clock.now += later
+        dog.look()
+        assert (run.stop_reason() != "", bool(ended)) == (reason != "", reason != ""), begun
+        assert reason in run.status().message
 
 
 def test_a_race_is_taken_as_a_whole_or_not(queue: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -208,26 +208,28 @@ def test_a_request_in_pieces_reaches_no_replica(front: Proxy, played: list[Playe
 UPLOAD = b"PUT /_stcore/upload_file/a/1" + FIRST_LINES[2:] + b"Content-Length: 9\r\n"
 
 
-@contextmanager
-def with_few(
-    folder: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch, few: dict[str, str]
-) -> Iterator[Proxy]:
+WithFew = Callable[[dict[str, str]], AbstractContextManager[Proxy]]
+
+
+@pytest.fixture
+def with_few(tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch) -> WithFew:
     """Other numbers in the place of these; what a reader says of the own address is believed."""
-    text = proxy.CONFIG.read_text("utf-8")
-    for pattern, other in few.items():
-        text, found = re.subn(pattern, other, text)
-        assert found == (4 if "timeout" in pattern else 2 if "300" in pattern else 1)
-    (folder / "nginx.conf").write_text(text)
-    monkeypatch.setattr(proxy, "CONFIG", folder / "nginx.conf")
-    more = "set_real_ip_from 127.0.0.0/8;\nreal_ip_header X-Forwarded-For;\n"
-    with in_front(folder, played, more) as front:
-        yield front
+
+    def front(few: dict[str, str]) -> AbstractContextManager[Proxy]:
+        text = proxy.CONFIG.read_text("utf-8")
+        for pattern, other in few.items():
+            text, found = re.subn(pattern, other, text)
+            assert found == (4 if "timeout" in pattern else 2 if "300" in pattern else 1)
+        (tmp_path / "nginx.conf").write_text(text)
+        monkeypatch.setattr(proxy, "CONFIG", tmp_path / "nginx.conf")
+        more = "set_real_ip_from 127.0.0.0/8;\nreal_ip_header X-Forwarded-For;\n"
+        return in_front(tmp_path, played, more)
+
+    return front
 
 
-def test_who_is_silent_or_reads_nothing_is_ended(
-    tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with with_few(tmp_path, played, monkeypatch, {r"(?<=_timeout )(10|30)s(?=;)": "1s"}) as front:
+def test_who_is_silent_or_reads_nothing_is_ended(with_few: WithFew, played: list[Played]) -> None:
+    with with_few({r"(?<=_timeout )(10|30)s(?=;)": "1s"}) as front:
         body = b"PUT" + FIRST_LINES + b"Content-Length: 1\r\n\r\n"
         with ThreadPoolExecutor() as readers:
             sent = (b"", b"GET" + FIRST_LINES, body, UPLOAD + b"\r\n")
@@ -237,14 +239,13 @@ def test_who_is_silent_or_reads_nothing_is_ended(
 
 
 def test_a_network_has_some_connections_and_fewer_uploads(
-    tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch
+    with_few: WithFew, played: list[Played]
 ) -> None:
     """The proxy counts as the app does: here two, one of which uploads."""
-    few = {r"(?<=of_network )300": "2", r"(?<=of_network )48": "1"}
     others = {"192.0.2.1": "192.0.2.2", "2001:db8:1:2::1": "2001:db8:1:2:3:4:5:6"}
     others |= {"2001:db8::1": "2001:db8::3:4:5:6", "2001:db8:0:3::1": "2001:db8:0:4::1"}
     stream = b"GET /_stcore/stream" + FIRST_LINES[2:]
-    with with_few(tmp_path, played, monkeypatch, few) as front:
+    with with_few({r"(?<=of_network )300": "2", r"(?<=of_network )48": "1"}) as front:
         for first, other in others.items():
             mine, theirs = (f"X-Forwarded-For: {each}\r\n".encode() for each in (first, other))
             refused = b"429" if network_of(first) == network_of(other) else b"200"
