@@ -48,7 +48,6 @@ def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_a_wrong_setting_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "limits.toml"
     for name, value, said in (
         ("EXPLORER_LIMIT_QUEUE", "many", "must be a whole number"),
         ("EXPLORER_LIMIT_QUEUE", "-1", "must be a whole number"),
@@ -59,7 +58,7 @@ def test_a_wrong_setting_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         ("EXPLORER_LIMITS", "queu = 1", "is not a limit"),
         ("EXPLORER_LIMITS", "queue", "cannot be read as TOML"),
     ):
-        file.write_text(value)
+        (file := tmp_path / value).write_text(value)
         with monkeypatch.context() as patch:
             patch.setenv(name, str(file) if name == "EXPLORER_LIMITS" else value)
             assert said in str(limits.fault()), (name, value)

@@ -14,6 +14,7 @@ from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import Transformer, TransformerConfig
 from models.training import TrainState, batch_loss, train
 from tests.app.test_throttle import Clock
+from tests.calls import watched
 from tests.catalog.test_pass_size import most_held
 
 WITHIN = 4.0
@@ -63,12 +64,18 @@ def test_a_small_model_is_timed_once_and_a_large_one_never(monkeypatch: pytest.M
     assert 0 < far.steps_per_second < first.steps_per_second
     assert large.model not in built
     built.clear()
+    told: list[object] = []
+    for name in ("in_precision", "reserve"):
+        call = watched(getattr(run_size, name), lambda first, *_: told.append(first))
+        monkeypatch.setattr(run_size, name, call)
     for text in [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]:
         task = CUSTOM_TASKS["characters"].build(text)
         for precision in ("float32", "bfloat16"):
             spec = default_spec(task)
             spec = replace(spec, training=spec.training.replace(precision=precision, batch_size=5))
             assert expected_speed(task, spec) == expected_speed(task, spec)
+            assert told == [training_size(task, spec).memory, *[precision] * (run_size.TIMED + 1)]
+            told.clear()
     assert len(built) == 4
 
 
