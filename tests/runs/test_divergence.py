@@ -4,12 +4,13 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
 
 from explorer.runs.recorder import LOST, POOR, STEPS_OF_PATIENCE, Diverged, Health
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
-from models import load_checkpoint
+from models import Transformer, load_checkpoint
 from models.training import Report, batch_loss
 from models.transformer import evaluating
 from tests.tiny import tiny_run, tiny_spec
@@ -88,3 +89,13 @@ def test_what_is_poor_is_given_time_and_what_is_lost_none() -> None:
     ):
         with pytest.raises(Diverged, match=said):
             Health(config).after(report(lost, norm))
+
+
+def test_weights_that_are_no_numbers_are_never_worth_keeping(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    model, health = Transformer(run.spec.model), Health(run.spec.model)
+    batch = run.task().batch(0, run.spec.training)
+    assert health.is_good(model, batch)
+    with torch.no_grad():
+        next(model.parameters())[0] = math.nan
+    assert not health.is_good(model, batch)
