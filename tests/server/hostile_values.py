@@ -4,7 +4,7 @@ A view has two: what is chosen in it, by the names of its events, and what happe
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -17,6 +17,7 @@ ODD: tuple[Any, ...] = (
     *(None, True, 5, -1, 1e308, "a", [], [5], [-1, -1], ["a", {}], [0, 0, 0], [None] * 3),
     *({}, {"layer": "a", "head": -1}, {"held": 5}, {"kind": []}, [[[]]]),
 )
+state: Callable[..., WidgetState] = WidgetState
 EVENTS = ("picked", "chosen", "hidden", "go", "append", "asks")
 PLAIN: dict[str, tuple[Any, ...]] = {
     "trigger_value": (True,),
@@ -35,32 +36,32 @@ LISTS: dict[str, tuple[Any, ...]] = {
 
 def for_a_widget() -> Iterator[WidgetState]:
     """One state after another, without the name of the widget that it is for."""
-    yield WidgetState()
+    yield state()
     for kind, values in PLAIN.items():
-        yield from (WidgetState(**{kind: value}) for value in values)
+        yield from (state(**{kind: value}) for value in values)
     for kind, values in LISTS.items():
-        yield from (WidgetState(**{kind: {"data": value}}) for value in values)
+        yield from (state(**{kind: {"data": value}}) for value in values)
     file = {"file_id": "no such file", "name": "../../config.json", "size": 1}
-    yield WidgetState(file_uploader_state_value={"uploaded_file_info": [file]})
-    yield WidgetState(string_trigger_value={"data": TEXTS[1]})
-    yield WidgetState(chat_input_value={"data": "a"})
-    yield WidgetState(arrow_value={})
-    yield WidgetState(json_value="5")
-    yield WidgetState(json_trigger_value="5")
+    yield state(file_uploader_state_value={"uploaded_file_info": [file]})
+    yield state(string_trigger_value={"data": TEXTS[1]})
+    yield state(chat_input_value={"data": "a"})
+    yield state(arrow_value={})
+    yield state(json_value="5")
+    yield state(json_trigger_value="5")
 
 
 def for_a_view() -> Iterator[WidgetState]:
     """The same for what is chosen in a view."""
-    yield WidgetState()
+    yield state()
     odd = (json.dumps(dict.fromkeys(EVENTS, each)) for each in ODD)
-    yield from (WidgetState(json_value=said) for said in (*TEXTS, *odd))
+    yield from (state(json_value=said) for said in (*TEXTS, *odd))
 
 
 def for_events() -> Iterator[WidgetState]:
     """The same for what happened in it."""
-    yield WidgetState()
+    yield state()
     odd = (json.dumps([{"event": name, "value": each} for name in EVENTS]) for each in ODD)
-    yield from (WidgetState(json_trigger_value=said) for said in (*TEXTS, *odd))
+    yield from (state(json_trigger_value=said) for said in (*TEXTS, *odd))
 
 
 def of_another_kind(kind: str) -> list[WidgetState]:
