@@ -243,7 +243,7 @@ def somebody_elses(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     yield str(read_json_object(address_file)["address"])
     dask.config.refresh()
     for process in reversed(started):
-        process.terminate()
+        process.kill()
     for process in started:
         process.wait(30)
 
