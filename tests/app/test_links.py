@@ -1,17 +1,21 @@
-"""What a link hides and for whom it was made, and that every link of the app repeats it."""
+"""What a link hides and for whom it was made; every link repeats it; the table of parameters."""
 
+from itertools import chain
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import address_parameters
+from docs import addresses
+from explorer.app import address, address_parameters
+from explorer.app.address_parameters import PARAMETERS
 from explorer.app.page_table import PLACES
 from explorer.app.reader_store import KEPT, KeptSession
 from explorer.app.session import SESSION_KEY
 from explorer.system import long_texts
 from tests.apps import component_data, page, run, said
+from tests.source import python_files
 from tests.views.drawing import press, put_state, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -147,3 +151,33 @@ def test_a_long_text_in_an_address_is_kept_too() -> None:
     assert at.text_input(key="text").value == LONG
     assert "text" not in at.query_params
     assert "text_file" in at.query_params
+
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def test_every_page_of_the_table_is_one() -> None:
+    pages = {path.stem for path in python_files("pages")}
+    assert set(chain.from_iterable(row.pages for row in PARAMETERS)) <= pages
+
+
+def test_a_name_stands_for_one_thing_on_a_page() -> None:
+    seen = set()
+    for row in PARAMETERS:
+        for on in row.pages or [""]:
+            assert (row.name, on) not in seen
+            seen.add((row.name, on))
+
+
+def test_a_page_may_ask_only_for_what_it_declares() -> None:
+    with pytest.raises(KeyError):
+        address.bound("no_such_parameter")
+
+
+def test_the_documentation_is_made_of_the_table() -> None:
+    assert addresses.FILE.read_text("utf-8") == addresses.text(), "run: python -m docs.addresses"
+
+
+def test_a_value_that_is_too_long_stays_invalid() -> None:
+    at = page("generation/generation", model="letters", branches="0d5" + "-5" * 5_000)
+    assert "The branches in the address do not fit" in said(at)

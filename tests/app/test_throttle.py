@@ -269,49 +269,26 @@ def test_a_run_that_computes_for_too_long_ends_in_a_sentence(
     assert "This took more than 7 seconds" in said[0]
 
 
-def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
-    turns: RecordedTurns, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
-    done: list[int] = []
-    begun, stopped = Event(), Event()
-
-    def work() -> None:
-        with turn():
-            for piece in range(5):
-                done.append(piece)
-                begun.set()
-                stopped.wait()
-                cooperative.step()
-
-    with ThreadPoolExecutor() as threads:
-        one = threads.submit(work)
-        begun.wait()
-        (seen,) = at_work()
-        assert (seen.owner, seen.page, seen.waits) == ("A", "", False)
-        seen.stop()
-        stopped.set()
-        one.result()
-    assert (done, said) == ([0], [throttle.STOPPED])
-    with turn():
-        assert at_work() == [], "not the one that asks"
-
-
 class Left(BaseException):
     """What ends a run, as Streamlit's own do."""
 
 
-@pytest.mark.parametrize("wait", ["a turn", "another's result", "another process"])
-def test_a_run_is_stopped_also_where_it_waits(
-    wait: str, turns: RecordedTurns, said: list[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("waits_for", ["", "a turn", "another's result", "another process"])
+def test_whoever_runs_the_server_sees_who_is_at_work_and_stops_it(
+    waits_for: str, turns: RecordedTurns, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where it waits."""
+    monkeypatch.setattr(throttle.reader, "owner", lambda: "A")
     monkeypatch.setattr(throttle.st, "stop", Mock(side_effect=Left))
     monkeypatch.setattr(cooperative, "CHECK_SECONDS", 0.0)
     changed = CancellableCondition()
 
     def work() -> None:
         with turn():
-            if wait == "another's result":
+            assert [each.owner for each in at_work()] == [], "not the one that asks"
+            while not waits_for:
+                cooperative.step()
+            if waits_for == "another's result":
                 with changed:
                     while True:
                         changed.wait()
@@ -319,11 +296,12 @@ def test_a_run_is_stopped_also_where_it_waits(
                 while True:
                     look_up()
 
-    taken = turns.ask(begins=True) if wait == "a turn" else None
+    taken = turns.ask(begins=True) if waits_for == "a turn" else None
     with ThreadPoolExecutor() as threads:
         one = threads.submit(work)
-        while not (seen := at_work()) or not seen[0].waits:
+        while not (seen := at_work()) or seen[0].waits is not bool(waits_for):
             assert not one.done()
+        assert (seen[0].owner, seen[0].page) == ("A", "")
         seen[0].stop()
         with pytest.raises(Left) if taken else nullcontext():
             one.result()

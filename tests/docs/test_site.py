@@ -1,14 +1,16 @@
-"""The pages of the documentation: they are a site without a warning, and the picture is true."""
+"""The documentation: a site without a warning, true pictures, and code that works as written."""
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from docs import architecture, moving_picture, pictures
+from docs import architecture, examples, moving_picture, pictures, readme
+from explorer.__main__ import _parser
 from tests.source import ROOT
 
 
@@ -38,3 +40,23 @@ PICTURED = {name: address for name, (address, _) in pictures.PICTURES.items()} |
 def test_a_picture_shows_the_page_as_it_is(name: str) -> None:
     words = json.loads(pictures.WORDS.read_text("utf-8"))[name]
     assert pictures.page_words(PICTURED[name]) == words, "run docs.pictures or docs.moving_picture"
+
+
+COMMAND = re.compile(r"^\S*python -m explorer ([^|&#\n]+)", re.MULTILINE)
+
+
+def test_python_prints_what_the_page_says() -> None:
+    for page in examples.pages():
+        text = page.read_text("utf-8")
+        assert examples.with_output(text) == text, f"{page.name}: run: python -m docs.examples"
+
+
+def test_every_command_is_one_that_is_understood() -> None:
+    found = 0
+    for page in readme.PAGES:
+        shell = "\n".join(re.findall(r"^```bash\n(.*?)^```", page.read_text("utf-8"), re.M | re.S))
+        for line in COMMAND.findall(shell.replace("\\\n", "")):
+            asked = shlex.split(line, comments=True)
+            assert _parser().parse_args(asked).command, f"{page.name}: {line}"
+            found += 1
+    assert found > 10

@@ -60,31 +60,18 @@ def test_only_what_would_be_written_is_read(text: str) -> None:
     st.lists(st.builds(edits.AblateHead, part, st.integers(0, 99), st.integers(0, 99), to)), number
 )
 def test_a_history_goes_through_an_address(made: list[edits.Intervention], done: int) -> None:
-    history = edits.EditHistory(
-        tuple(made[: address_text.MAX_EDITS]), min(done, len(made[: address_text.MAX_EDITS]))
-    )
+    kept = tuple(made[: address_text.MAX_EDITS])
+    history = edits.EditHistory(kept, min(done, len(kept)))
     assert address_text.from_address(address_text.to_address(history)) == (history, ())
 
 
-NO_EDITS = (
-    "h.d.a.0.z",  # every layer is no place for one head
-    "h.d.00.0.z",
-    "h.d.0.0",
-    "h.q.0.0.z",
-    "q.d.0",
-    "m.d.a.x.1",
-    "p.d.0.a.1.!!",
-    "p.d.0.a.1._w",  # no text in this encoding
-    "s.d.0.a.1.QQ.Qg",  # a strength is written with its fraction
-    "s.d.0.a.nan.QQ.Qg",
-    "s.d.0.a.inf.QQ.Qg",
-    "s.d.0.a.100_5.QQ.Qg",
-    "s.d.0.a.01_0.QQ.Qg",
-    "s.d.0.a.1_0.QQ..Qg",
-    "s.d.0.a.1_0.",
-    "s.d.0.a.1_0",
+NO_EDITS = [
+    *"h.d.a.0.z h.d.00.0.z h.d.0.0 h.q.0.0.z q.d.0 m.d.a.x.1".split(),  # every layer for one head
+    *"p.d.0.a.1.!! p.d.0.a.1._w".split(),  # no text in this encoding
+    *"s.d.0.a.1.QQ.Qg s.d.0.a.1_0.QQ..Qg s.d.0.a.1_0. s.d.0.a.1_0".split(),  # without a fraction
+    *"s.d.0.a.nan.QQ.Qg s.d.0.a.inf.QQ.Qg s.d.0.a.100_5.QQ.Qg s.d.0.a.01_0.QQ.Qg".split(),
     "",
-)
+]
 
 
 def test_what_is_no_edit_is_dropped_and_what_is_no_list_is_refused_whole() -> None:
@@ -126,6 +113,7 @@ def test_undo_redo_remove_and_clear() -> None:
 
 
 MAY, MAY_NOT = edits.MaskCell(D, 0, 2, 1, True), edits.MaskCell(D, 0, 2, 1, False)
+LOVE = ("love", "hate")
 TWICE: list[tuple[edits.Intervention, edits.Intervention]] = [
     (edits.AblateHead(D, 0, 1), edits.AblateHead(D, 0, 1, "mean")),
     (edits.AblateAttention(D, 0), edits.AblateAttention(D, 0, "mean")),
@@ -136,10 +124,7 @@ TWICE: list[tuple[edits.Intervention, edits.Intervention]] = [
     (edits.HideKey(D, 0, 1), edits.HideKey(D, 0, 1)),
     (edits.ReplaceToken(D, 1, 4), edits.ReplaceToken(D, 1, 5)),
     (edits.Patch(D, 0, 1, 2, "the hat"), edits.Patch(D, 0, 1, 2, "the cat")),
-    (
-        edits.Steer(D, 0, None, 2.0, ("love", "hate")),
-        edits.Steer(D, 0, None, -0.5, ("love", "hate")),
-    ),
+    (edits.Steer(D, 0, None, 2.0, LOVE), edits.Steer(D, 0, None, -0.5, LOVE)),
 ]
 ELSEWHERE: list[tuple[edits.Intervention, edits.Intervention]] = [
     (MAY_NOT, edits.MaskCell(D, None, 2, 1, True)),
@@ -148,10 +133,7 @@ ELSEWHERE: list[tuple[edits.Intervention, edits.Intervention]] = [
     (edits.AblateAttention(D, 0), edits.AblateMlp(D, 0)),
     (edits.CutEdge(D, 0, None, 2, 1), edits.CutEdge(D, 0, 3, 2, 1)),
     (edits.Patch(D, 0, None, 2, "the hat"), edits.Patch(D, 0, 1, 2, "the hat")),
-    (
-        edits.Steer(D, 0, None, 2.0, ("love", "hate")),
-        edits.Steer(D, 0, None, 2.0, ("hate", "love")),
-    ),
+    (edits.Steer(D, 0, None, 2.0, LOVE), edits.Steer(D, 0, None, 2.0, LOVE[::-1])),
 ]
 
 

@@ -39,18 +39,10 @@ from explorer.system import atomic_files, cooperative, limits
 from explorer.tasks import TASKS, task_of
 from explorer.text import TextError
 from explorer.text.checked_text import lines_in
-from tests import apps
+from tests import apps, tiny
 from tests.calls import run_in_thread
 from tests.server.asking import Inside, ask, scope_of
 from tests.server.uploading import bound, open_world
-from tests.tiny import (
-    config_of,
-    million_positions,
-    save_small_models,
-    tiny_run,
-    tiny_spec,
-    trained_run,
-)
 
 OWNER = "0123456789abcdef" * 2
 
@@ -60,20 +52,7 @@ class Meeting:
     """What makes the app meet a limit that is `most` meanwhile; its arguments are fixtures."""
 
     meet: Callable[..., str]
-    most: int | None
-
-
-MEETINGS: dict[str, Meeting] = {}
-
-
-def meets(
-    *names: str, most: int | None = None
-) -> Callable[[Callable[..., str]], Callable[..., str]]:
-    def noted(meet: Callable[..., str]) -> Callable[..., str]:
-        MEETINGS.update(dict.fromkeys(names, Meeting(meet, most)))
-        return meet
-
-    return noted
+    most: int | None = None
 
 
 def refused(error: type[Exception], do: Callable[..., object], *given: object) -> str:
@@ -83,24 +62,22 @@ def refused(error: type[Exception], do: Callable[..., object], *given: object) -
     return str(ended.value)
 
 
-@meets("text_characters", most=2_500)
-def sentence(small_models: Path) -> str:
+def reads(
+    most: int, error: type[Exception], read: Callable[..., object], fits: object, too_much: object
+) -> Meeting:
+    """The first of two inputs is within the limit of a reader, the second is refused."""
+
+    def meet() -> str:
+        assert read(fits)
+        return refused(error, read, too_much)
+
+    return Meeting(meet, most)
+
+
+def page_of_a_text(small_models: Path) -> str:
     return apps.said(apps.page("input/tokens", model="letters", text="a" * 2_501))
 
 
-@meets("lines", most=3)
-def lines() -> str:
-    assert len(lines_in("a\nb\nc")) == 3
-    return refused(TextError, lines_in, "a\nb\nc\nd")
-
-
-@meets("line_characters", most=9)
-def long_line() -> str:
-    assert lines_in("123456789")
-    return refused(TextError, lines_in, "short\n1234567890")
-
-
-@meets("corpus_characters", most=30_000)
 def corpus() -> str:
     assert task_of("shakespeare", "to be or not to be " * 1_500)
     longer = "to be or not to be " * 1_600
@@ -109,179 +86,13 @@ def corpus() -> str:
     return said
 
 
-@meets("tokenizer_characters", most=1_000)
-def tokenizer() -> str:
-    assert trained_merges("low lower " * 100, 3).merges
-    return refused(TextError, trained_merges, "low lower " * 101, 3)
-
-
-@meets("pairs", most=2)
-@meets("table_bytes", most=8)
-def pairs() -> str:
-    assert len(pairs_of_csv(b"a,b\n" * 2)) == 2
-    return refused(PairError, pairs_of_csv, b"a,b\n" * 3)
-
-
-@meets("finding_bytes", most=8)
-def finding() -> str:
-    return refused(FindingError, finding_from, b"{" * 9)
-
-
-@meets("lesson_bytes", most=200)
-def lesson() -> str:
-    step = '[[steps]]\ntitle = "a"\nopen = "/masks"\ntext = "b"\n'
-    fits = f'title = "a"\nabout = "b"\nminutes = 1\n{step}'
-    assert lesson_from(fits.encode(), "a.toml").steps
-    longer = (fits + "#" * 200).encode()
-    return refused(LessonError, lesson_from, longer, "a.toml").removeprefix("a.toml: ")
-
-
-@meets("kept_views", "kept_bytes_of_reader", most=0)
-def another_view() -> str:
-    kept, figure = KeptSessions(), FigureData(torch.eye(40), ("a",) * 40, ("b",) * 40, "Identity")
-    said = kept.add("reader", KeptView("Identity", "/attention", figures=[figure]))
-    assert kept.of("reader") is None
-    return said
-
-
-@meets("session_file_bytes", most=1_000)
-def file_of_a_session() -> str:
-    """The sentence names the largest view, and how large it is."""
-    drawn = KeptView("Identity", "/attention", pictures=[OfflinePicture("", bytes(2_000))])
-    assert "“Identity”" in refusal([drawn])
-    return refusal([drawn])
+def large_model(small_models: Path) -> str:
+    return refused(ModelError, opened_model.open_checkpoint, small_models / "letters", "letters")
 
 
 def pass_of_letters(small_models: Path) -> str:
     opened = opened_model.open_checkpoint(small_models / "letters", "letters")
     return refused(ForwardPassError, run_text, opened, "the cat")
-
-
-@meets("pass_tokens")
-def tokens(tmp_path: Path) -> str:
-    return refused(ForwardPassError, run_text, million_positions(tmp_path / "model"), "a" * 300)
-
-
-meets("pass_bytes", most=1_000)(pass_of_letters)
-
-
-@meets("pass_share")
-def share(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(pass_budget, "LITTLE", 0)
-    monkeypatch.setattr(pass_budget, "available_memory", lambda: 1_000)
-    return pass_of_letters(small_models)
-
-
-@meets("work_seconds", most=0)
-def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
-    said: list[str] = []
-    monkeypatch.setattr(throttle, "say", said.append)
-    monkeypatch.setattr(throttle, "MOMENT", 0.0)
-    with throttle.turn():
-        while not said:
-            cooperative.step()
-    return said[0]
-
-
-@meets("model_bytes", most=1_000)
-def model(small_models: Path) -> str:
-    return refused(ModelError, opened_model.open_checkpoint, small_models / "letters", "letters")
-
-
-@meets("edges")
-def edges(monkeypatch: pytest.MonkeyPatch) -> str:
-    config = config_of("decoder")
-    count = wiring_of(config).edges
-    bound(monkeypatch, edges=count)
-    assert wiring_of(config).edges == count
-    bound(monkeypatch, edges=count - 1)
-    assert plain_wiring(config).columns, "its parts have scores"
-    return refused(WiringError, wiring_of, config)
-
-
-@meets("run_parameters", "run_steps", most=0)
-def form() -> str:
-    return refused(RunError, spec_of, TASKS["reverse"], {})
-
-
-@meets("parent_parameters", most=0)
-def parent(tmp_path: Path) -> str:
-    opened = open_folder(save_small_models(tmp_path) / "letters")
-    task = task_for(opened, "subwords", "the cat and the hat " * 300)
-    return refused(RunError, finetune_spec, opened, task, {})
-
-
-@meets("sweep_runs", most=0)
-def sweep() -> str:
-    return refused(RunError, grid, TASKS["reverse"], {"seed": range(2)})
-
-
-@meets("runs_of_reader", "runs_kept", "runs_bytes", "runs_bytes_of_reader", most=0)
-@meets("queue_of_reader", "queue", "network_share", most=0)
-def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where the processes that train have nothing to do."""
-    monkeypatch.setattr(Cluster, "connect", lambda _: None)
-    monkeypatch.setattr(cluster_module, "_keys", lambda _: [])
-    said = refused(RunError, Cluster(tmp_path).train_all, [tiny_spec()], None, Maker(OWNER, OWNER))
-    assert not list(tmp_path.glob("reverse*")), "nothing is left of it"
-    return said
-
-
-@meets("run_seconds", "run_bytes", most=0)
-def stopped_run(tmp_path: Path) -> str:
-    """It can resume from its state."""
-    run = tiny_run(tmp_path)
-    assert train_to_end(run.folder) == "stopped"
-    assert (run.folder / "state" / "step-000000").is_dir()
-    assert run.status().can_resume
-    return run.status().message
-
-
-@meets("step_seconds", most=0)
-def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Its process ends; the next one that is given the run leaves it as it is."""
-    ended: list[bool] = []
-    monkeypatch.setattr(watchdog_module, "end_process", lambda: ended.append(True))
-    run = tiny_run(tmp_path)
-    watchdog = Watchdog(run)
-    watchdog.begin(STEP)
-    watchdog.watch()
-    assert ended == [True]
-    assert train_to_end(run.folder) == "stopped"
-    assert run.metrics().rows == []
-    return run.status().message
-
-
-@meets("run_memory", most=1_000_000)
-def memory_of_a_run(tmp_path: Path) -> str:
-    """By tensors of 80 MB, which the system gives anew: no memory that was freed has room."""
-    spec = tiny_spec(batch_size=4096)
-    run = create(tmp_path, replace(spec, model=spec.model.replace(d_ff=512)))
-    assert train_to_end(run.folder) == "stopped"
-    return run.status().message
-
-
-@meets("inside_bytes")
-def inside(
-    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """An update of a run is taken apart, and the model is too large."""
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
-    run = trained_run(tmp_path, steps=2)
-    bound(monkeypatch, inside_bytes=1_000)
-    return apps.said(apps.page("training/inside_training", run=run.name))
-
-
-@meets("sessions", "sessions_of_address", most=0)
-def another_reader() -> str:
-    return ask(ConnectionLimits(Inside()), scope_of("/attention")).sentence
-
-
-@meets("messages_bytes", most=LARGE_MESSAGE)
-def long_message() -> str:
-    said = [b"a" * LARGE_MESSAGE, b"a" * (LARGE_MESSAGE + 1)]
-    socket = scope_of("/_stcore/stream", kind="websocket")
-    return str(ask(MessageLimits(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
 
 
 def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0) -> str:
@@ -294,13 +105,120 @@ def second_upload(monkeypatch: pytest.MonkeyPatch, *, status: int, size: int = 0
     return answer.text
 
 
-meets("upload_bytes", most=100_000)(partial(second_upload, status=413, size=1_200_000))
-meets("upload_seconds", most=0)(partial(second_upload, status=408))
-meets("uploads_receiving", most=700_000)(partial(second_upload, status=503))
-meets("uploads_receiving_of_reader", most=700_000)(partial(second_upload, status=413))
+def another_view() -> str:
+    kept, figure = KeptSessions(), FigureData(torch.eye(40), ("a",) * 40, ("b",) * 40, "Identity")
+    said = kept.add("reader", KeptView("Identity", "/attention", figures=[figure]))
+    assert kept.of("reader") is None
+    return said
 
 
-@meets("disk_left")
+def file_of_a_session() -> str:
+    """The sentence names the largest view, and how large it is."""
+    drawn = KeptView("Identity", "/attention", pictures=[OfflinePicture("", bytes(2_000))])
+    assert "“Identity”" in refusal([drawn])
+    return refusal([drawn])
+
+
+def tokens(tmp_path: Path) -> str:
+    return refused(
+        ForwardPassError, run_text, tiny.million_positions(tmp_path / "model"), "a" * 300
+    )
+
+
+def share(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(pass_budget, "LITTLE", 0)
+    monkeypatch.setattr(pass_budget, "available_memory", lambda: 1_000)
+    return pass_of_letters(small_models)
+
+
+def seconds(monkeypatch: pytest.MonkeyPatch) -> str:
+    said: list[str] = []
+    monkeypatch.setattr(throttle, "say", said.append)
+    monkeypatch.setattr(throttle, "MOMENT", 0.0)
+    with throttle.turn():
+        while not said:
+            cooperative.step()
+    return said[0]
+
+
+def edges(monkeypatch: pytest.MonkeyPatch) -> str:
+    config = tiny.config_of("decoder")
+    count = wiring_of(config).edges
+    bound(monkeypatch, edges=count)
+    assert wiring_of(config).edges == count
+    bound(monkeypatch, edges=count - 1)
+    assert plain_wiring(config).columns, "its parts have scores"
+    return refused(WiringError, wiring_of, config)
+
+
+def parent(tmp_path: Path) -> str:
+    opened = open_folder(tiny.save_small_models(tmp_path) / "letters")
+    task = task_for(opened, "subwords", "the cat and the hat " * 300)
+    return refused(RunError, finetune_spec, opened, task, {})
+
+
+def another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the processes that train have nothing to do."""
+    monkeypatch.setattr(Cluster, "connect", lambda _: None)
+    monkeypatch.setattr(cluster_module, "_keys", lambda _: [])
+    said = refused(
+        RunError, Cluster(tmp_path).train_all, [tiny.tiny_spec()], None, Maker(OWNER, OWNER)
+    )
+    assert not list(tmp_path.glob("reverse*")), "nothing is left of it"
+    return said
+
+
+def stopped_run(tmp_path: Path) -> str:
+    """It can resume from its state."""
+    run = tiny.tiny_run(tmp_path)
+    assert train_to_end(run.folder) == "stopped"
+    assert (run.folder / "state" / "step-000000").is_dir()
+    assert run.status().can_resume
+    return run.status().message
+
+
+def long_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Its process ends; the next one that is given the run leaves it as it is."""
+    ended: list[bool] = []
+    monkeypatch.setattr(watchdog_module, "end_process", lambda: ended.append(True))
+    run = tiny.tiny_run(tmp_path)
+    watchdog = Watchdog(run)
+    watchdog.begin(STEP)
+    watchdog.watch()
+    assert ended == [True]
+    assert train_to_end(run.folder) == "stopped"
+    assert run.metrics().rows == []
+    return run.status().message
+
+
+def memory_of_a_run(tmp_path: Path) -> str:
+    """By tensors of 80 MB, which the system gives anew: no memory that was freed has room."""
+    spec = tiny.tiny_spec(batch_size=4096)
+    run = create(tmp_path, replace(spec, model=spec.model.replace(d_ff=512)))
+    assert train_to_end(run.folder) == "stopped"
+    return run.status().message
+
+
+def inside(
+    at_the_machine: None, small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """An update of a run is taken apart, and the model is too large."""
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    run = tiny.trained_run(tmp_path, steps=2)
+    bound(monkeypatch, inside_bytes=1_000)
+    return apps.said(apps.page("training/inside_training", run=run.name))
+
+
+def another_reader() -> str:
+    return ask(ConnectionLimits(Inside()), scope_of("/attention")).sentence
+
+
+def long_message() -> str:
+    said = [b"a" * LARGE_MESSAGE, b"a" * (LARGE_MESSAGE + 1)]
+    socket = scope_of("/_stcore/stream", kind="websocket")
+    return str(ask(MessageLimits(Inside(), lambda _: True), socket, said).sent[-1]["reason"])
+
+
 def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     free = SimpleNamespace(free=limits.DISK_LEFT.most + 9)
     monkeypatch.setattr(atomic_files.shutil, "disk_usage", lambda _: free)
@@ -313,8 +231,55 @@ def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return said
 
 
-@meets("download_bytes")
 def large_download(monkeypatch: pytest.MonkeyPatch) -> str:
     plan = SimpleNamespace(size=limits.DOWNLOAD_BYTES.most + 1)
     monkeypatch.setattr(hub, "_plan", lambda _: plan)
     return refused(ModelError, hub.fetch_from_hub, "someone/large")
+
+
+TASK = TASKS["reverse"]
+ROOM_FOR_A_RUN = ["runs_of_reader", "runs_kept", "runs_bytes", "runs_bytes_of_reader"]
+ROOM_FOR_A_RUN += ["queue_of_reader", "queue", "network_share"]
+LESSON = (
+    b'title = "a"\nabout = "b"\nminutes = 1\n[[steps]]\ntitle = "a"\nopen = "/masks"\ntext = "b"\n'
+)
+MEETINGS: dict[str, Meeting] = {
+    "text_characters": Meeting(page_of_a_text, 2_500),
+    "lines": reads(3, TextError, lines_in, "a\nb\nc", "a\nb\nc\nd"),
+    "line_characters": reads(9, TextError, lines_in, "123456789", "short\n1234567890"),
+    "corpus_characters": Meeting(corpus, 30_000),
+    "tokenizer_characters": reads(
+        1_000, TextError, partial(trained_merges, most=3), "low lower " * 100, "low lower " * 101
+    ),
+    "pairs": reads(2, PairError, pairs_of_csv, b"a,b\n" * 2, b"a,b\n" * 3),
+    "table_bytes": reads(8, PairError, pairs_of_csv, b"a,b\n" * 2, b"a,b\n" * 3),
+    "finding_bytes": Meeting(lambda: refused(FindingError, finding_from, b"{" * 9), 8),
+    "lesson_bytes": reads(
+        200, LessonError, partial(lesson_from, file="a.toml"), LESSON, LESSON + b"#" * 200
+    ),
+    "pass_bytes": Meeting(pass_of_letters, 1_000),
+    "model_bytes": Meeting(large_model, 1_000),
+    "run_parameters": Meeting(lambda: refused(RunError, spec_of, TASK, {}), 0),
+    "run_steps": Meeting(lambda: refused(RunError, spec_of, TASK, {}), 0),
+    "sweep_runs": Meeting(lambda: refused(RunError, grid, TASK, {"seed": range(2)}), 0),
+    "upload_bytes": Meeting(partial(second_upload, status=413, size=1_200_000), 100_000),
+    "upload_seconds": Meeting(partial(second_upload, status=408), 0),
+    "uploads_receiving": Meeting(partial(second_upload, status=503), 700_000),
+    "uploads_receiving_of_reader": Meeting(partial(second_upload, status=413), 700_000),
+    **dict.fromkeys(("kept_views", "kept_bytes_of_reader"), Meeting(another_view, 0)),
+    "session_file_bytes": Meeting(file_of_a_session, 1_000),
+    "pass_tokens": Meeting(tokens),
+    "pass_share": Meeting(share),
+    "work_seconds": Meeting(seconds, 0),
+    "edges": Meeting(edges),
+    "parent_parameters": Meeting(parent, 0),
+    **dict.fromkeys(ROOM_FOR_A_RUN, Meeting(another_run, 0)),
+    **dict.fromkeys(("run_seconds", "run_bytes"), Meeting(stopped_run, 0)),
+    "step_seconds": Meeting(long_step, 0),
+    "run_memory": Meeting(memory_of_a_run, 1_000_000),
+    "inside_bytes": Meeting(inside),
+    **dict.fromkeys(("sessions", "sessions_of_address"), Meeting(another_reader, 0)),
+    "messages_bytes": Meeting(long_message, LARGE_MESSAGE),
+    "disk_left": Meeting(full_disk),
+    "download_bytes": Meeting(large_download),
+}

@@ -47,9 +47,8 @@ def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert limits.fault() is None
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
+def test_a_wrong_setting_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value, said in (
         ("EXPLORER_LIMIT_QUEUE", "many", "must be a whole number"),
         ("EXPLORER_LIMIT_QUEUE", "-1", "must be a whole number"),
         ("EXPLORER_LIMIT_QUEU", "1", "is not a limit"),
@@ -58,17 +57,11 @@ def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_p
         ("EXPLORER_LIMITS", "queue = true", "must be a whole number"),
         ("EXPLORER_LIMITS", "queu = 1", "is not a limit"),
         ("EXPLORER_LIMITS", "queue", "cannot be read as TOML"),
-    ],
-)
-def test_a_wrong_setting_is_said(
-    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    if name == "EXPLORER_LIMITS":
-        file = tmp_path / "limits.toml"
-        file.write_text(value)
-        value = str(file)
-    monkeypatch.setenv(name, value)
-    assert said in str(limits.fault())
+    ):
+        (file := tmp_path / value).write_text(value)
+        with monkeypatch.context() as patch:
+            patch.setenv(name, str(file) if name == "EXPLORER_LIMITS" else value)
+            assert said in str(limits.fault()), (name, value)
 
 
 def test_the_page_is_that_of_the_table() -> None:

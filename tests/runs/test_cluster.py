@@ -1,8 +1,10 @@
 """The processes that train: started once, found again, ended, or somebody else's."""
 
 import datetime
+import logging
 import os
 import re
+import runpy
 import socket
 import ssl
 import stat
@@ -11,21 +13,25 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import dask
 import psutil
 import pytest
 import yaml  # type: ignore[import-untyped]
-from distributed import Client, Security
+from distributed import Client, Scheduler, Security, Status
 
 from explorer.runs import cluster as cluster_module
-from explorer.runs import cluster_key
+from explorer.runs import cluster_key, cluster_processes
 from explorer.runs.cluster import SILENT, Cluster
 from explorer.runs.cluster_key import private_folder, security_of
 from explorer.runs.run import Run
 from explorer.runs.spec import RunError
 from explorer.system.atomic_files import read_json_object, write_json
+from tests.calls import run_in_thread
 from tests.served import ROOT, processes_of, wait_until, worker_of
+from tests.server.test_json_logs import MISHAPS, TEXT, noted_by
 from tests.tiny import tiny_run
 
 pytestmark = pytest.mark.timeout(300)
@@ -39,6 +45,10 @@ ADMIN_TOKEN = "of the server and of nobody else"
 
 def wait_for_step(run: Run, step: int) -> None:
     wait_until(lambda: run.status().step >= step, f"step {step} of {run.name}")
+
+
+def goes_on(run: Run) -> None:
+    wait_for_step(run, run.status().step + 5)
 
 
 def stop(run: Run) -> None:
@@ -106,130 +116,134 @@ def says_hello(port: int) -> None:
         stranger.recv(1)
 
 
+SERVER = """
+import sys
+from pathlib import Path
+from explorer.runs.cluster import Cluster
+from explorer.runs.run import run_named
+root = Path(sys.argv[1])
+first, second = Cluster(root), Cluster(root)
+for thread in [first.start(), second.start()]:
+    thread.join()
+second.submit(run_named(root, sys.argv[2]))
+print(*(each.connect().scheduler_info()["address"] for each in (first, second)), flush=True)
+sys.stdin.read()
+"""
+"""Two servers that start at once, in one process; the second has a run to train."""
+
+
 def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an earlier server left does not answer any more, and keeps nobody waiting."""
+    """A killed server or worker takes no run with it.
+
+    What an earlier server left does not answer any more, and keeps nobody waiting.
+    """
     monkeypatch.setenv("EXPLORER_ADMIN_TOKEN", ADMIN_TOKEN)
     file = root / ".cluster.json"
     root.mkdir()
     write_json(file, {"address": f"tls://{NOBODY}", "id": "Scheduler-x"})
-    short, endless, queued = (tiny_run(root, steps=n) for n in (12, ENDLESS, ENDLESS))
-    first, second, last = (Cluster(root) for _ in range(3))
-    assert first.was_left
-    assert first.queued() is None, "it is asked once the others are found"
-    for thread in [cluster.start() for cluster in (first, second, last)]:
-        thread.join()
-    assert address_of(first) == address_of(second) == address_of(last) != f"tls://{NOBODY}"
-    assert read_json_object(file)["address"] == address_of(first)
-    first.close()
-    second.submit(short)
-    wait_until(lambda: short.status().state == "done", "the end of the short run")
-    scheduler = only_who_owns_the_key_is_heard(root, address_of(second))
-    for run in (endless, queued):
-        last.submit(run)
-    wait_for_step(endless, 5)
-    assert endless.name in (last.queued() or ())
-    assert short.name not in (last.queued() or ())
-    assert queued.name in (second.queued() or ())
-    with monkeypatch.context() as patch:
-        patch.setattr(cluster_module, "ANSWER_WITHIN", 0.2)
-        scheduler.suspend()
-        try:
-            assert queued.name not in (second.queued() or ()), "it did not answer"
-        finally:
-            scheduler.resume()
-    second.close()
-    assert processes_of(root)
-    last.close()
-    wait_until(lambda: processes_of(root) == [], "the end of every process")
-    assert not last.was_left
-    assert endless.status().state == "interrupted"
-    kept = [int(path.name.removeprefix("step-")) for path in (endless.folder / "state").iterdir()]
-    assert kept == [endless.status().step]
-    assert not queued.has_worker()
-
-
-SERVER = """
-import sys
-from pathlib import Path
-from explorer.runs.cluster import NOT_STARTED, Cluster
-from explorer.runs.run import run_named
-root = Path(sys.argv[1])
-cluster = Cluster(root)
-cluster.submit(run_named(root, sys.argv[2]))
-print(cluster.connect().scheduler_info()["address"], flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
-    """And when nobody needs the cluster any more, it ends itself."""
-
-    def at_once() -> None:  # in the scheduler's process, which waits ten minutes
-        sys.modules["explorer.runs.cluster_processes"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
-
-    run = tiny_run(root, steps=ENDLESS)
+    run, queued = (tiny_run(root, steps=ENDLESS) for _ in range(2))
     call, pipe = [sys.executable, "-c", SERVER, str(root), run.name], subprocess.PIPE
     server = subprocess.Popen(call, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
     assert server.stdout is not None
-    address = server.stdout.readline().strip()
+    first, second = server.stdout.readline().split()
+    assert first == second != f"tls://{NOBODY}"
+    assert read_json_object(file)["address"] == first
     wait_for_step(run, 3)
     server.kill()
     server.wait()
-    wait_for_step(run, run.status().step + 5)
+    goes_on(run)
 
-    following = Cluster(root)
-    assert address_of(following) == address
+    following, last = Cluster(root), Cluster(root)
+    assert following.was_left
+    assert following.queued() is None, "it is asked once the others are found"
+    assert address_of(following) == address_of(last) == first
     assert run.name in (following.queued() or ())
     run.command("pause")
     wait_until(lambda: run.status().state == "paused", "the pause")
-    paused_at = run.status().step
+    wait_until(lambda: run.name not in (last.queued() or ()), "its place is free")
     run.command("resume")
-    following.submit(run)
-    wait_for_step(run, paused_at + 1)
+    for each in (run, queued):
+        following.submit(each)
+    goes_on(run)
+    assert queued.name in (last.queued() or ())
 
     worker = worker_of(run)
     worker.kill()
     wait_until(lambda: not run.has_worker() or not worker.is_running(), "the end of the worker")
-    wait_for_step(run, run.status().step + 5)
+    goes_on(run)
     assert run.status().state == "training"
 
-    client = following.connect()
-    client.run_on_scheduler(at_once)
-    client.close()
-    assert processes_of(root), "a run is left"
-    run.command("stop")
+    scheduler = only_who_owns_the_key_is_heard(root, first)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster_module, "ANSWER_WITHIN", 0.2)
+        scheduler.suspend()
+        try:
+            assert queued.name not in (last.queued() or ()), "it did not answer"
+        finally:
+            scheduler.resume()
+    following.close()
+    assert processes_of(root)
+    last.close()
     wait_until(lambda: processes_of(root) == [], "the end of every process")
-    assert run.status().state == "stopped"
+    assert not last.was_left
+    assert run.status().state == "interrupted"
+    kept = [int(path.name.removeprefix("step-")) for path in (run.folder / "state").iterdir()]
+    assert kept == [run.status().step]
+    assert not queued.has_worker()
+
+
+def test_a_cluster_without_a_server_and_a_run_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_processes, "UNUSED_SECONDS", 1e-6)
+    for place, name in ((logging.Handler, "format"), (sys, "excepthook")):
+        monkeypatch.setattr(place, name, getattr(place, name))  # it is put back afterwards
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+
+    no_dashboard: Any = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+
+    async def serve() -> None:
+        async with Scheduler(protocol="inproc://", **no_dashboard) as scheduler:
+            scheduler.tasks["train/reverse-1"] = Mock()
+            cluster_processes.dask_setup(scheduler)
+            check = scheduler.explorer_checks.callback
+            await check()
+            async with Client(scheduler.address, asynchronous=True, set_as_default=False):
+                scheduler.tasks.clear()
+                await check()
+                assert scheduler.status == Status.running
+            await scheduler.finished()
+
+    run_in_thread(serve())
 
 
 @pytest.fixture
-def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
+def somebody_elses(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A scheduler and two workers, started elsewhere, that know nothing of this project.
 
     They listen to who has the key, by the settings of deploy/compose.yaml; so does this process.
     """
     address_file = tmp_path / "scheduler.json"
     key = str(tmp_path / "training.pem")
-    subprocess.run([sys.executable, "-m", "explorer.runs.cluster_key", key], cwd=ROOT, check=True)
+    monkeypatch.setattr(sys, "argv", ["", key])
+    runpy.run_path(cluster_key.__file__, run_name="__main__")
     recipe = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text("utf-8"))
     with_key = {name: value.replace(KEY_THERE, key) for name, value in recipe["x-key"].items()}
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(address_file)]
     scheduler = ["dask_scheduler", "--port", "0", "--protocol", "tls://"]
-    worker = ["dask_worker", "--nthreads", "1"]
+    worker = ["dask_worker", "--nthreads", "1", "--no-nanny"]
     started = []
     environment = os.environ | with_key
     for module, *options in (scheduler, worker, worker):
         command = [sys.executable, "-m", f"distributed.cli.{module}", *options, *common]
         with (tmp_path / LOG).open("a") as log:
             started.append(subprocess.Popen(command, cwd=tmp_path, stderr=log, env=environment))
-        wait_until(address_file.exists, "the scheduler's file")
+    wait_until(address_file.exists, "the scheduler's file")
     dask.config.refresh(env=environment)
     yield str(read_json_object(address_file)["address"])
     dask.config.refresh()
     for process in reversed(started):
-        process.terminate()
+        process.kill()
     for process in started:
         process.wait(30)
 
@@ -254,12 +268,9 @@ def test_a_run_outlives_the_worker_of_a_given_cluster(root: Path, somebody_elses
     assert other.checkpoint() is not None
     wait_until(lambda: any((run.folder / "state").iterdir()), "a state")
     first = worker_of(run)
-    nanny = first.parent()
-    assert nanny is not None
-    for process in (nanny, first):  # or the nanny would start another one
-        process.kill()
-    psutil.wait_procs([nanny, first], 30)
-    wait_for_step(run, run.status().step + 5)
+    first.kill()
+    psutil.wait_procs([first], 30)
+    goes_on(run)
     assert worker_of(run).pid != first.pid
     steps = [step for step, _ in run.metrics().losses()]
     assert steps == list(range(1, 1 + len(steps))), "no step is lost, and none made twice"
@@ -343,3 +354,24 @@ def test_the_processes_work_in_a_folder_of_this_user_alone(tmp_path: Path) -> No
     elsewhere.symlink_to(folder)
     with pytest.raises(PermissionError):
         private_folder(elsewhere)
+
+
+NOTING = f"""
+import logging, threading
+from explorer.runs import cluster_processes
+
+cluster_processes.dask_setup(None)
+other = logging.getLogger("distributed.worker")
+other.addHandler(logging.StreamHandler())
+other.warning("Compute Failed: %s", {TEXT!r})
+{MISHAPS}"""
+
+
+def test_a_line_says_what_kind_of_thing_happened_and_where() -> None:
+    """No text, and no run's name, which holds its link's key."""
+    assert noted_by(NOTING) == [
+        "WARNING distributed.worker: <string>.<module>, line 8",
+        "ERROR distributed.worker: <string>.<module>, line 13, ValueError",
+        "ERROR KeyError in end, line 15",
+        "ERROR OSError in <module>, line 19",
+    ]

@@ -12,20 +12,20 @@ import torch
 
 from explorer.catalog.folders import RUN_KEY
 from explorer.catalog.opened_model import OpenModel
-from explorer.export.published_folder import adapter_to_folder, adapter_to_zip, has_adapter
+from explorer.export.published_folder import adapter_to_zip, has_adapter
 from explorer.runs.finetuning import PARENT, finetune_spec, task_for
 from explorer.runs.retraining import at_step_0, largest_difference, train_on
-from explorer.runs.run import open_folder
+from explorer.runs.run import Run, open_folder
 from explorer.runs.run_differences import changes, what_differs
 from explorer.runs.spec import RunError
 from explorer.runs.worker import train_to_end
 from explorer.system.atomic_files import bytes_of
 from explorer.text import TextError
 from models import load_checkpoint
-from models.loading.checkpoint import CheckpointError
 from tests import tiny
 from tests.tiny import RUN_TEXT, labelled_table, save_small_models, tuned_run
 
+Trained = tuple[Run, dict[str, Any]]
 LORA: dict[str, Any] = {"lora_rank": 2, "lora_targets": ("q_proj", "down_proj")}
 
 
@@ -39,10 +39,18 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.reference_bert(tmp_path_factory.mktemp("published") / "bert")
 
 
-@pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
-def test_what_is_trained(tmp_path: Path, letters: OpenModel, settings: dict[str, Any]) -> None:
-    run = tuned_run(tmp_path, letters, **settings)
+@pytest.fixture(scope="module", params=[{}, LORA], ids=["whole", "lora"])
+def trained(
+    request: pytest.FixtureRequest, letters: OpenModel, tmp_path_factory: pytest.TempPathFactory
+) -> Trained:
+    """A run that has ended, and its settings."""
+    run = tuned_run(tmp_path_factory.mktemp("runs"), letters, **request.param)
     assert train_to_end(run.folder) == "done"
+    return run, request.param
+
+
+def test_what_is_trained(trained: Trained, letters: OpenModel) -> None:
+    run, settings = trained
     before = dict(letters.model.named_parameters())
     first = dict(open_folder(run.snapshots()[0][1]).model.named_parameters())
     after = dict(open_folder(run.folder).model.named_parameters())
@@ -62,20 +70,19 @@ def test_what_is_trained(tmp_path: Path, letters: OpenModel, settings: dict[str,
     assert bytes_of(run.folder) <= every - (len(copies) - 1) * parent.st_size
 
 
-@pytest.mark.parametrize("settings", [{}, LORA], ids=["whole", "lora"])
-def test_a_resumed_run(tmp_path: Path, letters: OpenModel, settings: dict[str, Any]) -> None:
-    run, parted = (tuned_run(tmp_path / name, letters, **settings) for name in ("one", "two"))
-    train_to_end(run.folder)
-    for _ in range(3):
+def test_a_resumed_run(trained: Trained, letters: OpenModel, tmp_path: Path) -> None:
+    run, settings = trained
+    parted = tuned_run(tmp_path, letters, **settings)
+    for step in (1, 2, 3):
         parted.command("step")
-        assert train_to_end(parted.folder) == "paused"
+        assert (train_to_end(parted.folder), parted.status().step) == ("paused", step)
     parted.command("resume")
     assert train_to_end(parted.folder) == "done"
     losses = [[each.loss for each in one.metrics().rows] for one in (run, parted)]
     assert losses[0] == losses[1]
-    again, spec = at_step_0(run, run.spec), run.spec
+    again = at_step_0(run, run.spec)
     for step, folder in run.snapshots():
-        list(train_on(again, run, run.task(), spec, step))
+        list(train_on(again, run, run.task(), run.spec, step))
         assert largest_difference(again.model, folder) == 0
 
 
@@ -91,48 +98,36 @@ def test_a_head_for_a_published_model(tmp_path: Path, bert: Path, settings: dict
     assert after.config.n_classes == 2
     assert after.tokenizer.ids("the black cat") == opened.tokenizer.ids("the black cat")
     head = "head." if settings else ""
-    trained = load_checkpoint(run.folder / "checkpoint", merging=False).model
-    for name, each in trained.named_parameters():
+    checkpoint = run.folder / "checkpoint"
+    for name, each in load_checkpoint(checkpoint, merging=False).model.named_parameters():
         assert each.requires_grad == ("lora" in name or not settings or name.startswith(head))
+    assert has_adapter(checkpoint) is bool(settings)
+    if settings:
+        with zipfile.ZipFile(io.BytesIO(adapter_to_zip(checkpoint))) as packed:
+            files = {Path(name).name for name in packed.namelist()}
+        assert files == {"adapter_config.json", "adapter_model.safetensors"}, "as peft has them"
 
 
-def test_an_adapter_is_exported_as_in_peft(tmp_path: Path, bert: Path, letters: OpenModel) -> None:
-    run = tuned_run(tmp_path, open_folder(bert), "sentences", labelled_table(), **LORA)
-    train_to_end(run.folder)
-    assert adapter_to_folder(run.folder / "checkpoint", tmp_path / "out") == "bert"
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"adapter_config.json", "adapter_model.safetensors"}
-    with zipfile.ZipFile(io.BytesIO(adapter_to_zip(run.folder / "checkpoint"))) as packed:
-        assert {Path(name).name for name in packed.namelist()} == names
-    whole = tuned_run(tmp_path, letters)
-    train_to_end(whole.folder)
-    assert not has_adapter(whole.folder / "checkpoint")
-    with pytest.raises(CheckpointError, match=r"has no LoRA adapter|No published"):
-        adapter_to_folder(whole.folder / "checkpoint", tmp_path / "none")
+REFUSED: list[tuple[str, str | None, dict[str, Any], str]] = [
+    ("subwords", RUN_TEXT, {"lora_rank": 99}, "The rank must be between 1 and"),
+    ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
+    ("subwords", RUN_TEXT, {"lora_rank": -1}, "lora_rank must be between"),
+    ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha must be between"),
+    ("subwords", RUN_TEXT, {"steps": 1_000_000}, "the limit is"),
+    ("subwords", "too short", {}, "give at least"),
+    ("sentences", labelled_table(("good",)), {}, "at least two labels"),
+    ("characters", RUN_TEXT, {}, "has a tokenizer of its own"),
+    ("reverse", None, {}, "has a vocabulary of its own"),
+    ("nothing", None, {}, "There is no task called"),
+    ("pairs", "source,target\n" + "\n".join(f"the cat {n},a dog {n}" for n in range(80)),
+     {}, "knows|encoder-decoder"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("task", "text", "settings", "why"),
-    [
-        ("subwords", RUN_TEXT, {"lora_rank": 99}, "The rank must be between 1 and"),
-        ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_targets": ("w",)}, "The model has no w"),
-        ("subwords", RUN_TEXT, {"lora_rank": -1}, "lora_rank must be between"),
-        ("subwords", RUN_TEXT, {"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha must be between"),
-        ("subwords", RUN_TEXT, {"steps": 1_000_000}, "the limit is"),
-        ("subwords", "too short", {}, "give at least"),
-        ("sentences", labelled_table(("good",)), {}, "at least two labels"),
-        ("characters", RUN_TEXT, {}, "has a tokenizer of its own"),
-        ("reverse", None, {}, "has a vocabulary of its own"),
-        ("nothing", None, {}, "There is no task called"),
-        ("pairs", "source,target\n" + "\n".join(f"the cat {n},a dog {n}" for n in range(80)),
-         {}, "knows|encoder-decoder"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused_in_a_sentence(
-    letters: OpenModel, task: str, text: str | None, settings: dict[str, Any], why: str
-) -> None:
-    with pytest.raises((RunError, TextError), match=why):
-        finetune_spec(letters, task_for(letters, task, text), settings)
+def test_what_cannot_be_is_refused_in_a_sentence(letters: OpenModel) -> None:
+    for task, text, settings, why in REFUSED:
+        with pytest.raises((RunError, TextError), match=why):
+            finetune_spec(letters, task_for(letters, task, text), settings)
 
 
 def test_runs_are_named_by_what_they_start_from(letters: OpenModel) -> None:
@@ -141,12 +136,9 @@ def test_runs_are_named_by_what_they_start_from(letters: OpenModel) -> None:
     assert changes(whole) == ["from letters", "whole model"]
     assert changes(two) == ["from letters", "LoRA rank 2"]
     assert what_differs([two, four]) == ["LoRA rank 2", "LoRA rank 4"]
-
-
-def test_no_key_of_a_private_parent_is_in_its_run(letters: OpenModel) -> None:
     private = replace(letters, name=f"reverse-1-{RUN_KEY}{'a' * 24}")
     spec = finetune_spec(private, task_for(private, "subwords", RUN_TEXT), LORA)
-    assert spec.parent == "reverse-1"
+    assert spec.parent == "reverse-1", "without the key of its link"
 
 
 def test_a_run_whose_parent_was_lost_says_so(tmp_path: Path, letters: OpenModel) -> None:

@@ -1,17 +1,39 @@
-"""The run folder as its readers see it, and the model that it holds."""
+"""The folder of a run as its readers see it, its files, and the model that it holds."""
 
 import dataclasses
-import os
+import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from explorer.catalog import ModelError
-from explorer.runs.run import Run, all_runs, create, create_in, open_folder, run_named
-from explorer.runs.spec import RunError, RunSpec, Status
+from explorer.runs.metrics import Metrics, MetricsRow, MetricsWriter, cut_after
+from explorer.runs.run import (
+    Run,
+    all_runs,
+    create,
+    create_in,
+    delete,
+    open_folder,
+    restore,
+    run_named,
+)
+from explorer.runs.spec import (
+    LONGEST_NOTE,
+    MOST_TAGS,
+    RunError,
+    RunNotes,
+    RunSpec,
+    Status,
+    as_tags,
+    notes_in,
+    write_notes,
+)
 from explorer.runs.worker import train_to_end
-from explorer.system import running_time
+from explorer.system import atomic_files
 from explorer.system.atomic_files import Lock, write_json
+from explorer.system.running_time import TIME_FILE
 from explorer.tasks import TASKS
 from tests.tiny import tiny_run, tiny_spec
 
@@ -25,17 +47,7 @@ def test_a_new_run_says_what_was_asked_for_and_waits(tmp_path: Path) -> None:
     assert run.latest() is None
     assert run.checkpoint() is None
     assert run.metrics().rows == []
-    assert {path.name for path in tmp_path.iterdir()} == {run.name, running_time.TIME_FILE}
-
-
-def test_runs_are_numbered_and_listed_newest_first(tmp_path: Path) -> None:
-    for began in (1000, 3000, 2000):
-        run = tiny_run(tmp_path / "made")
-        os.utime(run.folder / "spec.json", (began, began))
-    (tmp_path / "made").rename(tmp_path / "runs")
-    names = [run.name for run in all_runs(tmp_path / "runs")]
-    assert names == ["reverse-2", "reverse-3", "reverse-1"]
-    assert all_runs(tmp_path / "absent") == []
+    assert {path.name for path in tmp_path.iterdir()} == {run.name, TIME_FILE}
 
 
 def test_no_name_leads_out_of_the_folder_of_runs(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -64,11 +76,7 @@ def test_a_run_in_a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("EXPLORER_RUNS")
     with pytest.raises(RunError, match="not empty"):
         create_in(tmp_path / "Mine_2", tiny_spec())
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "Mine_2",
-        "reverse-1",
-        running_time.TIME_FILE,
-    }
+    assert {path.name for path in tmp_path.iterdir()} == {"Mine_2", "reverse-1", TIME_FILE}
 
 
 def test_what_makes_no_run_is_said_in_its_words(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -100,6 +108,8 @@ def test_a_damaged_spec_stops_no_other_run(tmp_path: Path, subtests: pytest.Subt
         (damaged.folder / "spec.json").write_text(content, encoding="latin-1")
         with subtests.test(content=content[:50]), pytest.raises(RunError, match=sentence):
             _ = damaged.spec
+    delete(damaged)
+    assert Run(restore(tmp_path, damaged.name).folder).name == damaged.name
     assert len(all_runs(tmp_path)) == 2
     assert whole.spec == tiny_spec()
 
@@ -146,10 +156,9 @@ def test_only_a_living_worker_trains_and_nobody_marks_its_state(tmp_path: Path) 
 def test_a_command_that_is_none_is_refused_or_not_heard(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     assert run.last_command() == "train"
-    run.command("pause")
-    assert run.last_command() == "pause"
-    run.command("resume")
-    assert run.last_command() == "train"
+    for command, heard in (("pause", "pause"), ("resume", "train")):
+        run.command(command)
+        assert run.last_command() == heard
     with pytest.raises(RunError):
         run.command("explode")
     (run.folder / "control.json").write_text('{"command": ["rm"]}')
@@ -171,3 +180,116 @@ def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path
     (run.folder / "checkpoint" / "tokenizer.json").write_text(other.to_json() or "")
     with pytest.raises(ModelError, match="has more tokens than its embedding has rows"):
         open_folder(run.folder)
+
+
+def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "status.json"
+    long = {"a": "x" * 50_000}
+    atomic_files.write_json(path, long)
+
+    def keep_writing() -> None:
+        for _ in range(100):
+            atomic_files.write_json(path, long)
+
+    writer = threading.Thread(target=keep_writing)
+    writer.start()
+    while writer.is_alive():
+        assert atomic_files.read_json_object(path) == long
+    writer.join()
+    assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
+
+
+def test_a_failed_write_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_notes(tmp_path, RunNotes(note="old"))
+    with pytest.raises(UnicodeEncodeError):
+        atomic_files.write_text(tmp_path / "notes.json", "half a pair \ud800")
+    monkeypatch.setattr(Path, "replace", Mock(side_effect=InterruptedError))
+    with pytest.raises(InterruptedError):
+        write_notes(tmp_path, RunNotes(note="new"))
+    assert notes_in(tmp_path).note == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_is_no_object_is_a_value_error_and_no_notes(tmp_path: Path) -> None:
+    for text in ("", "[1]", "{", "[" * 100_000, " " * (atomic_files.LARGEST_JSON + 1)):
+        (tmp_path / "notes.json").write_text(text)
+        with pytest.raises(ValueError):
+            atomic_files.read_json_object(tmp_path / "notes.json")
+        assert notes_in(tmp_path) == RunNotes(), text[:20]
+    (tmp_path / "notes.json").write_text('{"tags": 3, "note": [], "sweep": "../x"}')
+    assert notes_in(tmp_path) == RunNotes()
+
+
+def test_a_lock_has_one_holder_and_asking_takes_it_from_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not atomic_files.is_held(path)
+    first, second = atomic_files.Lock(path), atomic_files.Lock(path)
+    assert first.acquire()
+    assert atomic_files.is_held(path)
+    assert not second.acquire()
+    first.release()
+    assert not atomic_files.is_held(path)
+    assert second.acquire()
+    second.release()
+
+
+def test_notes_are_kept_as_far_as_they_are_short(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    assert run.notes() == RunNotes()
+    tags = ("good", "good", "  two \n words ", "")
+    run.note(RunNotes(tags, "x" * 2 * LONGEST_NOTE, "0" * 12, "T"))
+    found = run.notes()
+    assert found.tags == ("good", "two words")
+    assert (len(found.note), found.sweep, found.sweep_title) == (LONGEST_NOTE, "0" * 12, "T")
+    assert len(as_tags(map(str, range(100)))) == MOST_TAGS
+
+
+def write(path: Path, *rows: MetricsRow) -> None:
+    writer = MetricsWriter(path)
+    for row in rows:
+        writer.add(row)
+    writer.close()
+
+
+def test_rows_come_back_as_they_went(tmp_path: Path) -> None:
+    first, second = MetricsRow(0, value=0.1), MetricsRow(1, loss=3.0, lr=0.1, grad_norm=2.0)
+    rows = [first, second, MetricsRow(2, 2.5, 0.1, 1.0, 0.2)]
+    write(tmp_path / "m", *rows)
+    metrics = Metrics(tmp_path / "m").update()
+    assert metrics.rows == rows
+    assert metrics.losses() == [(1, 3.0), (2, 2.5)]
+    assert metrics.values() == [(0, 0.1), (2, 0.2)]
+
+
+def test_following_reads_only_whole_lines_that_were_added(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    metrics = Metrics(path)
+    assert metrics.update().rows == []
+    write(path, MetricsRow(1, loss=1.0))
+    with path.open("a") as file:
+        file.write('{"step": 2, "lo')
+        file.flush()
+        assert metrics.update().rows == [MetricsRow(1, loss=1.0)]
+        file.write('ss": 0.5}\n')
+    assert metrics.update().rows == [MetricsRow(1, loss=1.0), MetricsRow(2, loss=0.5)]
+
+
+def test_damaged_lines_and_numbers_are_passed_over(tmp_path: Path) -> None:
+    damaged = b'nonsense\n[1]\n{"step": "x"}\n{{{{{{{{{\n\xff\xfe\n'
+    absurd = f'{{"step": 1{"0" * 300}}}\n{{"step": -1}}\n{{"step": true}}\n'.encode()
+    numbers = f'{{"step": 3, "loss": NaN, "value": "high", "lr": 1{"0" * 400}}}\n'.encode()
+    (tmp_path / "m").write_bytes(damaged + absurd + numbers)
+    assert Metrics(tmp_path / "m").update().rows == [MetricsRow(3)]
+
+
+def test_a_resumed_run_writes_the_rows_after_its_state_again(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    write(path, *(MetricsRow(step, loss=1.0) for step in range(1, 6)))
+    with path.open("a") as file:
+        file.write('{"ste')
+    metrics = Metrics(path).update()
+    cut_after(path, 3)
+    write(path, MetricsRow(4, loss=9.0))
+    assert [row.step for row in metrics.update().rows] == [1, 2, 3, 4]
+    assert metrics.rows[-1].loss == 9.0
+    cut_after(tmp_path / "absent", 3)

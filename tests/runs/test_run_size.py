@@ -1,22 +1,20 @@
 """What a training takes, and how often a thing beside it is worth its time."""
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
 
 import pytest
-import torch
 
 from explorer.runs import run_size
 from explorer.runs.run_size import expected_speed, memory_fault, training_size
 from explorer.runs.settings import default_spec, spec_of
 from explorer.runs.spec import RunError
-from explorer.system import cooperative, pace
+from explorer.system import pace
 from explorer.system.pace import Pace, Speed, is_snapshot_step, snapshot_steps
 from explorer.tasks import CUSTOM_TASKS, TASKS
 from models import Transformer, TransformerConfig
 from models.training import TrainState, batch_loss, train
 from tests.app.test_throttle import Clock
+from tests.calls import watched
 from tests.catalog.test_pass_size import most_held
 
 WITHIN = 4.0
@@ -43,6 +41,7 @@ def test_the_memory_that_is_said_is_enough_and_not_far_more(name: str) -> None:
 
 
 def test_a_small_model_is_timed_once_and_a_large_one_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each model, precision and text of one's own."""
     built = []
 
     class Counted(Transformer):
@@ -64,48 +63,20 @@ def test_a_small_model_is_timed_once_and_a_large_one_never(monkeypatch: pytest.M
     assert not far.is_timed
     assert 0 < far.steps_per_second < first.steps_per_second
     assert large.model not in built
-
-
-def test_a_speed_is_of_the_precision_and_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    precisions: list[str] = []
-    rooms: list[int] = []
-
-    def watched(precision: str, device: torch.device) -> AbstractContextManager[None]:
-        precisions.append(precision)
-        return nullcontext()
-
-    def room(size: int) -> AbstractContextManager[None]:
-        rooms.append(size)
-        return nullcontext()
-
-    monkeypatch.setattr(run_size, "in_precision", watched)
-    monkeypatch.setattr(run_size, "reserve", room)
+    built.clear()
+    told: list[object] = []
+    for name in ("in_precision", "reserve"):
+        call = watched(getattr(run_size, name), lambda first, *_: told.append(first))
+        monkeypatch.setattr(run_size, name, call)
     for text in [" ".join(f"{word} {n}" for n in range(900)) for word in ("sea", "sky")]:
         task = CUSTOM_TASKS["characters"].build(text)
         for precision in ("float32", "bfloat16"):
             spec = default_spec(task)
             spec = replace(spec, training=spec.training.replace(precision=precision, batch_size=5))
-            for _ in range(2):
-                assert expected_speed(task, spec).is_timed
-            assert rooms[-1] == training_size(task, spec).memory
-    assert len(rooms) == 4
-    assert precisions.count("bfloat16") == precisions.count("float32") == 2 * (run_size.TIMED + 1)
-
-
-def test_between_two_looks_one_part_of_a_batch_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-
-    def loss_of(*given: Any) -> torch.Tensor:
-        done.append("part")
-        return batch_loss(*given)
-
-    monkeypatch.setattr(cooperative, "step", lambda: done.append("look"))
-    monkeypatch.setattr(run_size, "batch_loss", loss_of)
-    task = TASKS["reverse"]
-    sizes = {"layers": 9, "heads": 1, "d_model": 4, "d_ff": 0}
-    spec = spec_of(task, sizes | {"batch_size": 1024, "accumulation": 1024})
-    assert expected_speed(task, spec).is_timed
-    assert done == ["look", "part"] * (run_size.TIMED + 1) + ["look"] * 2
+            assert expected_speed(task, spec) == expected_speed(task, spec)
+            assert told == [training_size(task, spec).memory, *[precision] * (run_size.TIMED + 1)]
+            told.clear()
+    assert len(built) == 4
 
 
 def test_what_has_no_room_here_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:

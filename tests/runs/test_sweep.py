@@ -95,16 +95,21 @@ def spec(name: str = "induction", **settings: object) -> RunSpec:
 
 
 def test_a_name_has_what_differs_and_nothing_else() -> None:
-    rates = [spec(lr=0.001, layers=1), spec(lr=0.003, layers=1)]
-    assert what_differs(rates) == ["lr 0.001", "lr 0.003"]
-    several = [spec(layers=1, warmup=0), spec(layers=2, warmup=50), spec(layers=2, warmup=0)]
-    names = ["1 layer, no warm-up", "2 layers, warm-up 50", "2 layers, no warm-up"]
-    assert what_differs(several) == names
-    both = [spec(positions="none"), spec(positions="rotary")]
-    assert what_differs(both) == ["no positions", "rotary positions"]
-    both = [spec(norm_position="pre"), spec(norm_position="post")]
-    assert what_differs(both) == ["pre-norm", "post-norm"]
-    assert what_differs([spec(heads=2), spec(heads=4)]) == ["2 heads", "4 heads"], "not d_head too"
+    for specs, names in (
+        ([spec(lr=0.001, layers=1), spec(lr=0.003, layers=1)], ["lr 0.001", "lr 0.003"]),
+        (
+            [spec(layers=1, warmup=0), spec(layers=2, warmup=50), spec(layers=2, warmup=0)],
+            ["1 layer, no warm-up", "2 layers, warm-up 50", "2 layers, no warm-up"],
+        ),
+        (
+            [spec(positions=each) for each in ("none", "rotary")],
+            ["no positions", "rotary positions"],
+        ),
+        ([spec(norm_position=each) for each in ("pre", "post")], ["pre-norm", "post-norm"]),
+        ([spec(heads=2), spec(heads=4)], ["2 heads", "4 heads"]),  # not d_head too
+    ):
+        assert what_differs(specs) == names
+    assert what_differs([spec("sort"), spec("reverse", steps=7)])[0] == "sort"
 
 
 def test_equal_runs_are_told_apart_by_their_titles() -> None:
@@ -114,10 +119,6 @@ def test_equal_runs_are_told_apart_by_their_titles() -> None:
     names = [*(f"data seed 0 · {title}" for title in titles[:2]), "data seed 3"]
     assert what_differs(same, titles) == names
     assert len(set(what_differs(same))) == 3
-
-
-def test_runs_of_several_tasks_are_named_by_their_tasks() -> None:
-    assert what_differs([spec("sort"), spec("reverse", steps=7)])[0] == "sort"
 
 
 def test_changes_say_what_was_and_what_is() -> None:

@@ -27,9 +27,10 @@ from explorer.system.cooperative import Breakable
 from explorer.system.pace import Pace
 from explorer.tasks import task_metrics
 from models import load_checkpoint
+from models.loading import checkpoint
 from models.training import Batch
 from tests.served import ROOT, wait_until
-from tests.tiny import tiny_run, tiny_spec
+from tests.tiny import assert_equal_weights, tiny_run, tiny_spec
 
 KEPT = [0, 1, 2, 3, 5, 7, 10, 12]
 """The steps of a whole run whose weights are kept."""
@@ -49,8 +50,14 @@ def weights(folder: Path | None) -> dict[str, Tensor]:
     return load_checkpoint(folder).model.state_dict()
 
 
-def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+def end_equally(*runs: Run) -> bool:
+    """Whether these runs have made the same model, bit for bit."""
+    first, *others = (weights(run.checkpoint()) for run in runs)
+    return all(
+        first.keys() == other.keys()
+        and all(torch.equal(first[name], other[name]) for name in first)
+        for other in others
+    )
 
 
 def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: Path) -> None:
@@ -75,7 +82,7 @@ def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: 
         assert (of_step["title"], of_step["measured_at"]) == (f"reverse-1 at step {step}", step)
     assert list(advance(run.folder)) == []
     for last in (run.snapshots()[-1][1], run.latest(), run.checkpoint()):
-        assert same(weights(last), made.model.state_dict())
+        assert_equal_weights(weights(last), made.model.state_dict())
 
 
 def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> None:
@@ -134,7 +141,7 @@ def test_a_measurement_or_an_update_is_broken_off(
         assert train_to_end(run.folder) == state
     run.command("resume")
     assert train_to_end(run.folder) == train_to_end(whole.folder) == "done"
-    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
+    assert end_equally(whole, run)
 
 
 def test_a_large_table_is_measured_on_a_sample_and_a_long_measurement_says_how_far_it_is(
@@ -169,19 +176,6 @@ def test_the_curve_ends_as_the_status_says(tmp_path: Path, monkeypatch: pytest.M
         assert len({step for step, _ in values}) == len(values)
 
 
-def test_a_step_is_one_update(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    for expected in (1, 2, 3):
-        run.command("step")
-        assert train_to_end(run.folder) == "paused"
-        assert run.status().step == expected
-    whole = tiny_run(tmp_path)
-    drive(whole)
-    run.command("resume")
-    train_to_end(run.folder)
-    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
-
-
 def test_runs_of_a_race_take_turns_and_end_as_they_would_alone(tmp_path: Path) -> None:
     alone, *runs, damaged = (tiny_run(tmp_path) for _ in range(4))
     (damaged.folder / "spec.json").write_text("{")
@@ -191,8 +185,7 @@ def test_runs_of_a_race_take_turns_and_end_as_they_would_alone(tmp_path: Path) -
     assert train_to_end(race[1], race) == train_to_end(alone.folder) == "done"
     ended = runs[0].status()
     assert (train_to_end(race[0], race), runs[0].status()) == ("done", ended), "and stays"
-    for run in runs:
-        assert same(weights(run.checkpoint()), weights(alone.checkpoint()))
+    assert end_equally(alone, *runs)
 
 
 def test_the_target_ends_the_run_early(tmp_path: Path) -> None:
@@ -269,28 +262,6 @@ def test_two_processes_make_the_updates_of_one_and_save_when_interrupted(tmp_pat
     torch.testing.assert_close(*seventh, rtol=1e-5, atol=1e-5)
 
 
-KILLED_IN_MID_WRITE = """
-import os, signal, sys
-import models.loading.checkpoint as checkpoint
-from explorer.runs.worker import advance, lower_priority
-
-lower_priority()  # as every process that trains: one thread
-written = checkpoint.save_file
-
-def half(tensors, path):
-    if "step-000004" in str(path):
-        path.write_bytes(b"half of it")
-        os.kill(os.getpid(), signal.SIGKILL)
-    written(tensors, path)
-
-checkpoint.save_file = half
-training = advance(sys.argv[1])
-for progress in training:
-    if progress.report.step == 4:
-        training.close()
-"""
-
-
 def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     run = tiny_run(tmp_path)
@@ -298,7 +269,7 @@ def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     for _ in range(4):
         next(training)
     with monkeypatch.context() as filled:
-        filled.setattr("models.loading.checkpoint.save_file", full)
+        filled.setattr(checkpoint, "save_file", full)
         with pytest.raises(RunError, match="no space left on device"):
             list(training)
     status = run.status()
@@ -311,17 +282,29 @@ def test_a_disk_that_fills_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     assert [step for step, _ in run.metrics().losses()] == list(range(1, 13))
 
 
-def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_while_it_writes_weights_resumes_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed process leaves is what is on the disk, so its folder is copied then."""
     run, whole = tiny_run(tmp_path), tiny_run(tmp_path)
     train_to_end(whole.folder)
-    command = [sys.executable, "-c", KILLED_IN_MID_WRITE, str(run.folder)]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
-    assert (run.status().state, run.status().steps_per_second) == ("interrupted", 0)
-    for _, folder in run.snapshots():
+    killed, save = Run(tmp_path / "killed" / run.name), checkpoint.save_file
+
+    def save_half(tensors: dict[str, Tensor], path: Path) -> None:
+        save(tensors, path)
+        if "step-000004" in str(path) and not killed.folder.exists():
+            path.write_bytes(path.read_bytes()[:100])
+            shutil.copytree(run.folder, killed.folder)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "save_file", save_half)
+        drive(run, steps=4)
+    assert (killed.status().state, killed.status().steps_per_second) == ("interrupted", 0)
+    for _, folder in killed.snapshots():
         load_checkpoint(folder)
-    assert train_to_end(run.folder) == "done"
-    assert run.metrics().losses() == whole.metrics().losses()
-    assert same(weights(run.checkpoint()), weights(whole.checkpoint()))
+    assert train_to_end(killed.folder) == "done"
+    assert killed.metrics().losses() == whole.metrics().losses()
+    assert end_equally(killed, whole)
 
 
 @pytest.mark.parametrize("is_new_whole", [True, False])

@@ -26,6 +26,8 @@ class Answer:
     text: str = ""
     sent: list[dict[str, Any]] = field(default_factory=list)
     """The messages of an open WebSocket."""
+    read: int = 0
+    """Bytes of a body that were asked for."""
 
     @property
     def sentence(self) -> str:
@@ -77,7 +79,12 @@ def scope_of(
     return {"type": kind, "method": method, "scheme": scheme, **about}
 
 
-async def asked(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = ()) -> Answer:
+async def asked(
+    app: ASGIApp,
+    scope: dict[str, Any],
+    messages: Iterable[Any] = (),
+    body: Receive | None = None,
+) -> Answer:
     """Ask inside a running loop; a WebSocket says these messages and leaves."""
     answer = Answer()
     said = [
@@ -87,7 +94,11 @@ async def asked(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = (
     events = [{"type": "websocket.connect"}, *said, {"type": "websocket.disconnect", "code": 1001}]
     coming = iter(events)
 
-    async def receive() -> dict[str, Any]:
+    async def receive() -> Any:
+        if body is not None:
+            message = await body()
+            answer.read += len(message.get("body", b""))
+            return message
         return next(coming) if scope["type"] == "websocket" else {"type": "http.request"}
 
     async def send(message: Any) -> None:
@@ -95,7 +106,7 @@ async def asked(app: ASGIApp, scope: dict[str, Any], messages: Iterable[Any] = (
         if kind.endswith("response.start"):
             answer.status, answer.headers = message["status"], Headers(raw=message["headers"])
         elif kind.endswith("response.body"):
-            answer.text += message["body"].decode()
+            answer.text += message.get("body", b"").decode()
         elif kind == "websocket.accept":
             answer.status = 101
         else:

@@ -1,22 +1,19 @@
 """One running app for the tests of this folder that ask a real one, as a reader's browser does."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.served import Server
-from tests.tiny import save_model, save_small_models
+from tests.tiny import save_small_models
 
 TOKEN = "correct horse battery"
 
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app beside small models and a long one; it has a token and takes messages at any rate."""
+    """The app beside small models; it has a token and takes messages at any rate."""
     models = save_small_models(tmp_path_factory.mktemp("checkpoints"))
-    long: dict[str, Any] = {"kind": "encoder", "n_layers": 2, "n_heads": 4, "max_len": 512}
-    save_model(models, "long", None, "the black cat", head="language-model", **long)
     env = {
         "EXPLORER_CHECKPOINTS": str(models),
         "EXPLORER_LIMIT_MESSAGE_RATE": "1000000",

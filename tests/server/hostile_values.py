@@ -4,7 +4,7 @@ A view has two: what is chosen in it, by the names of its events, and what happe
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -17,6 +17,7 @@ ODD: tuple[Any, ...] = (
     *(None, True, 5, -1, 1e308, "a", [], [5], [-1, -1], ["a", {}], [0, 0, 0], [None] * 3),
     *({}, {"layer": "a", "head": -1}, {"held": 5}, {"kind": []}, [[[]]]),
 )
+state: Callable[..., WidgetState] = WidgetState
 EVENTS = ("picked", "chosen", "hidden", "go", "append", "asks")
 PLAIN: dict[str, tuple[Any, ...]] = {
     "trigger_value": (True,),
@@ -31,10 +32,6 @@ LISTS: dict[str, tuple[Any, ...]] = {
     "double_array_value": ((), NUMBERS, (float("nan"),)),
     "string_array_value": ((), TEXTS[:3], TEXTS[1:2]),
 }
-
-
-def state(**said: Any) -> WidgetState:
-    return WidgetState(**said)
 
 
 def for_a_widget() -> Iterator[WidgetState]:

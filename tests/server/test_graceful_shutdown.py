@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosedError
 from explorer.server.graceful_shutdown import SHUTTING_DOWN, Drain, GracefulShutdown
 from tests.calls import run_in_thread
 from tests.served import ROOT, free_port, wait_until
-from tests.server.asking import Inside, ask, scope_of
+from tests.server.asking import Answer, Inside, ask, scope_of
 
 APP = """
 import sys
@@ -27,9 +27,7 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import WebSocketRoute
 
 from explorer.server.graceful_shutdown import Drain, GracefulShutdown
 
@@ -46,12 +44,8 @@ async def stream(socket):
     async for message in socket.iter_text():
         await socket.send_text(message)
 
-app = Starlette(
-    routes=[WebSocketRoute("/_stcore/stream", stream)],
-    middleware=[Middleware(GracefulShutdown, drain=drain)],
-    lifespan=lifespan,
-)
-uvicorn.run(app, port=int(sys.argv[1]), log_level="error")
+app = Starlette(routes=[WebSocketRoute("/_stcore/stream", stream)], lifespan=lifespan)
+uvicorn.run(GracefulShutdown(app, drain), port=int(sys.argv[1]), log_level="error")
 """
 
 
@@ -99,7 +93,7 @@ def test_it_ends_when_its_readers_have_gone_elsewhere(tmp_path: Path) -> None:
                 codes.append(closed.value.rcvd.code if closed.value.rcvd else 0)
             return codes
 
-    with running(tmp_path, seconds=1) as (process, port):
+    with running(tmp_path, seconds=0) as (process, port):
         assert run_in_thread(two_readers(process, port)) == [1012, 1012]
         process.wait()
     assert (tmp_path / "log").read_text().endswith("in order\n")
@@ -120,33 +114,27 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text().endswith("in order\n")
 
 
-def draining() -> GracefulShutdown:
-    """A server that has begun to drain."""
+def ask_where_it_drains(*request: Any, **named: Any) -> Answer:
     drain = Drain()
     drain.has_begun = True
-    return GracefulShutdown(Inside(), drain)
+    return ask(GracefulShutdown(Inside(), drain), scope_of(*request, **named))
 
 
 def test_health_is_what_a_proxy_has_to_know() -> None:
     well = ask(GracefulShutdown(Inside(), Drain()), scope_of("/healthz", {"host": "any"}))
     assert (well.status, well.text) == (200, "ok\n")
-    ending = ask(draining(), scope_of("/healthz"))
+    ending = ask_where_it_drains("/healthz")
     assert (ending.status, ending.text) == (503, "draining\n")
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [("/", "http"), ("/attention", "http"), ("/_stcore/health", "http"), ("/any", "websocket")],
-)
-def test_who_comes_is_sent_elsewhere(path: str, kind: str) -> None:
-    said = ask(draining(), scope_of(path, kind=kind))
-    assert (said.status, said.sentence) == (503, SHUTTING_DOWN)
-    assert said.headers["retry-after"] == "5"
-
-
-@pytest.mark.parametrize("path", ["/media/a.csv", "/_stcore/upload_file/a/b", "/static/js/a.js"])
-def test_who_is_here_gets_what_belongs_to_the_page(path: str) -> None:
-    assert ask(draining(), scope_of(path)).text == "inside"
+def test_who_comes_is_sent_elsewhere_and_who_is_here_gets_what_belongs_to_the_page() -> None:
+    for path, kind in (("/", "http"), ("/attention", "http"), ("/_stcore/health", "http"),
+                       ("/any", "websocket")):  # fmt: skip
+        said = ask_where_it_drains(path, kind=kind)
+        assert (said.status, said.sentence) == (503, SHUTTING_DOWN), path
+        assert said.headers["retry-after"] == "5"
+    for path in ("/media/a.csv", "/_stcore/upload_file/a/b", "/static/js/a.js"):
+        assert ask_where_it_drains(path).text == "inside", path
 
 
 def test_what_the_app_says_to_a_closed_line_goes_nowhere() -> None:

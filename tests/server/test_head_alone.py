@@ -2,14 +2,11 @@
 
 from collections.abc import Collection
 
-import torch
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from explorer.components.matrix import encode
 from tests.calls import run_in_thread
 from tests.reader import Answer, Reader, widgets
 from tests.served import Server
-from tests.tiny import WORDS
 
 LINKS_OF_THE_HEAD = 3
 Seen = tuple[Answer, Answer]
@@ -69,17 +66,6 @@ def test_only_what_follows_the_head_is_drawn_again(app: Server) -> None:
     assert any("99" in each for each in texts(noted[0]))
     assert is_whole(noted[1]), "what was said of the address is said no longer"
     assert not any("99" in each for each in texts(noted[1]))
-
-
-def test_another_head_of_128_tokens_is_less_than_35_000_bytes(app: Server) -> None:
-    """Everything that the change sends, with weights without a pattern: they take most bytes."""
-    words = "+".join(WORDS[at % 11] for at in range(127))
-    _, answer = run_in_thread(another_head(app.url, f"model=long&text={words}"))
-    noise = (2 * torch.randn(128, 128, generator=torch.Generator().manual_seed(0))).softmax(-1)
-    tokens = [f"token{at}" for at in range(128)]
-    picture = encode(noise, tokens, tokens, scale="sequential", allowed=None, words={})
-    assert len(picture) <= 17_000
-    assert answer.size - len(answer.picture()) + len(picture) <= 35_000
 
 
 def test_a_page_that_ends_early_has_the_lists_of_the_bar(app: Server) -> None:

@@ -1,14 +1,25 @@
-"""Requests that are let in, and what the others are answered."""
+"""Requests that are let in, what the others are answered, and the headers of every answer."""
 
 import json
 import re
+from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
 
+import app
 from explorer.server import host_check
+from explorer.server.answer_pieces import PIECE, AnswerPieces
 from explorer.server.error_pages import send_error
+from explorer.server.front_page import ADDRESS, CLOSED_MENU, PAGE, FrontPage
+from explorer.server.security_headers import HEADERS, POLICY, SecurityHeaders
+from tests.calls import run_in_thread
 from tests.server.asking import Answer, Inside, ask, scope_of
 
 
@@ -49,22 +60,18 @@ def test_the_address_that_was_connected_to_is_one_of_this_machine() -> None:
     assert come(host="192.0.2.8:8501", server="192.0.2.7").status == 421
 
 
-def test_a_setting_names_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_names_more_or_is_said_to_name_no_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_HOSTS", "demo.example.org, *.lab.example.org,192.0.2.9")
     for host in ["demo.example.org", "Demo.Example.Org:443", "a.lab.example.org", "192.0.2.9"]:
         assert come(host=host).status == 200, host
     for host in ["example.org", "lab.example.org", "a.b.lab.example.org", "xlab.example.org"]:
         assert come(host=host).status == 421, host
     assert host_check.fault() is None
+    for wrong in ("https://demo.example.org", "demo.example.org:80", "*", "a b"):
+        monkeypatch.setenv("EXPLORER_HOSTS", f"localhost,{wrong}")
+        assert re.search(f"without a scheme or a port.*{re.escape(wrong)}", str(host_check.fault()))
     at_start = host_check.HostCheck(Inside(), hosts=["Lab-Server.local", "", None])  # type: ignore[list-item]
     assert ask(at_start, scope_of(headers={"host": "lab-server.local:8501"})).status == 200
-
-
-@pytest.mark.parametrize("said", ["https://demo.example.org", "demo.example.org:80", "*", "a b"])
-def test_a_setting_that_names_no_host_is_said(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_HOSTS", f"localhost,{said}")
-    assert "without a scheme or a port" in str(host_check.fault())
-    assert said in str(host_check.fault())
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -106,12 +113,6 @@ def test_what_the_app_does_not_use_is_not_there() -> None:
         assert (answer.status, answer.sentence) == (404, host_check.NOT_FOUND), path
     for path in ["/", "/attention", "/_stcore/health", "/_stcore/host-config", "/static/js/a.js"]:
         assert come(path=path).status == 200, path
-
-
-def test_what_is_no_request_passes() -> None:
-    inside = AsyncMock()
-    ask(host_check.HostCheck(inside), {"type": "lifespan"})
-    assert inside.call_args.args[0] == {"type": "lifespan"}
 
 
 def test_a_server_that_cannot_answer_a_handshake_closes_it() -> None:
@@ -160,3 +161,55 @@ def test_others_are_given_the_sentence_and_an_open_page_what_it_shows() -> None:
         assert answer.text == f"{SENTENCE}\n"
         assert answer.headers["content-type"].startswith("text/plain")
     assert json.loads(refused("*/*", path="/_stcore/health").text) == SENTENCE
+
+
+async def _talk(socket: WebSocket) -> None:
+    await socket.accept()
+    await socket.send_text("hello")
+    await socket.close()
+
+
+def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
+    theirs = {"X-Content-Type-Options": "anything"}
+    routes = [
+        Route("/plain", lambda request: PlainTextResponse("words", headers=theirs)),
+        Route("/parts", lambda request: StreamingResponse(iter(["a", "b"]))),
+        Route("/broken", lambda request: 1 / 0),
+        WebSocketRoute("/socket", _talk),
+    ]
+    client = TestClient(SecurityHeaders(Starlette(routes=routes)), raise_server_exceptions=False)
+    for path in ["/plain", "/parts", "/nothing", "/broken"]:
+        answer = client.get(path)
+        for name, value in HEADERS.items():
+            assert answer.headers.get_list(name) == [value], path
+    assert client.get("/parts").text == "ab"
+    with client.websocket_connect("/socket") as socket:
+        assert socket.receive_text() == "hello"
+
+
+def test_the_page_says_where_the_server_is_and_no_other_answer_changes() -> None:
+    theirs = HTMLResponse("theirs", headers={"ETag": "x"})
+    routes = [Route(path, lambda request: theirs) for path in ("/", "/heads", "/media/kept.html")]
+    client = TestClient(FrontPage(Starlette(routes=routes)))
+    answers = [client.get(route.path) for route in routes]
+    ours = f"<script>{ADDRESS}</script><script>{CLOSED_MENU}</script>"
+    scripts = [ours in answer.text for answer in answers]
+    assert scripts == ["etag" not in answer.headers for answer in answers] == [True, True, False]
+    assert client.head("/").headers["content-length"] == str(len(PAGE))
+
+
+def test_a_long_answer_is_handed_on_in_pieces() -> None:
+    """So who reads slowly holds one piece of it, and not a copy of the whole."""
+    long, sent = bytes(range(250)) * 1000, list[Any]()
+    scope, answer = {"type": "http"}, AnswerPieces(Response(long))
+    run_in_thread(answer(scope, AsyncMock(), AsyncMock(side_effect=sent.append)))
+    bodies = [message["body"] for message in sent[1:]]
+    assert (b"".join(bodies), max(map(len, bodies))) == (long, PIECE)
+    assert [message.get("more_body", False) for message in sent[1:]] == [True] * 3 + [False]
+
+
+def test_the_app_wears_them_and_they_name_no_other_host() -> None:
+    assert "http" not in HEADERS["Content-Security-Policy"]
+    assert "'unsafe-inline'" not in POLICY["script-src"]
+    names = [getattr(each.cls, "__name__", "") for each in app.app._user_middleware]
+    assert {AnswerPieces.__name__, SecurityHeaders.__name__} <= {*names}

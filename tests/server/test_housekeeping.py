@@ -5,12 +5,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from threading import Event
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 
 import plotly.graph_objects as go
@@ -34,38 +34,24 @@ class DataFrame: ...
 class Series: ...
 class Index: ...
 """
-"""Pandas as plotly asks for it, which stops in the middle."""
+"""Pandas as plotly asks for it, which says when its first half is imported and waits there."""
 
 
 def draw_chart() -> None:
     go.Figure(go.Scatter(x=[1, 2], y=[3, 4])).to_json()
 
 
-class Halves(ModuleType):
-    """Said by the import when the first is done; the second is begun when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__("halves")
-        self.first, self.second = Event(), Event()
-
-
-@pytest.fixture
-def halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Halves]:
-    """Of pandas, which nobody has imported yet."""
+def test_a_chart_waits_for_whole_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread imports it, and nobody has before."""
     draw_chart()  # what it imports itself is there
     (tmp_path / f"{PANDAS}.py").write_text(PLAYED)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    halves = Halves()
-    monkeypatch.setitem(sys.modules, halves.__name__, halves)
-    real = sys.modules.pop(PANDAS, None)
-    yield halves
+    halves: Any = SimpleNamespace(first=Event(), second=Event())
+    monkeypatch.setitem(sys.modules, "halves", halves)
+    monkeypatch.setitem(sys.modules, PANDAS, None)  # it is put back as it was
     del sys.modules[PANDAS]
-    if real is not None:
-        sys.modules[PANDAS] = real
 
-
-def test_a_chart_waits_for_whole_pandas(halves: Halves, monkeypatch: pytest.MonkeyPatch) -> None:
     def go_on(name: str) -> ModuleType:
         halves.second.set()  # somebody waits
         return import_module(name)

@@ -32,26 +32,16 @@ def test_they_are_on_a_port_of_this_machine_alone(monkeypatch: pytest.MonkeyPatc
     assert "process_resident_memory_bytes" in said
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [(None, None), ("0.0.0.0:9464", ("0.0.0.0", 9464)), ("[::1]:9464", ("::1", 9464))],
-)
-def test_another_address_is_named_or_nobody_listens(
-    said: str | None, meant: tuple[str, int] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_is_named_or_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXPLORER_METRICS", raising=False)
-    if said is None:
-        prometheus.serve()()
-    else:
+    prometheus.serve()()
+    assert prometheus.host_and_port() is None
+    for said, host in (("0.0.0.0:9464", "0.0.0.0"), ("[::1]:9464", "::1")):
         monkeypatch.setenv("EXPLORER_METRICS", said)
-    assert prometheus.host_and_port() == meant
-    assert prometheus.fault() is None
-
-
-@pytest.mark.parametrize("said", ["yes", "0", "65536", "http://here:9464", "here:", "a b:1"])
-def test_a_wrong_setting_is_said(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_METRICS", said)
-    assert f"must be a port or host:port, not {said!r}" in str(prometheus.fault())
+        assert (prometheus.host_and_port(), prometheus.fault()) == ((host, 9464), None)
+    for wrong in ("yes", "0", "65536", "http://here:9464", "here:", "a b:1"):
+        monkeypatch.setenv("EXPLORER_METRICS", wrong)
+        assert f"must be a port or host:port, not {wrong!r}" in str(prometheus.fault())
 
 
 def test_answers_and_connections_are_counted() -> None:

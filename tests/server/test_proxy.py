@@ -6,8 +6,10 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -25,23 +27,15 @@ KEYS = tuple(f"{number:032x}" for number in range(48))
 class Played(ThreadingHTTPServer):
     """A replica that says its name, or nothing but this status."""
 
-    status = 200
-    said = ""
-    """What the proxy says of the reader: the address, and by what the reader came."""
-    begun = 0
-    """Requests whose first lines have arrived."""
-    ended = 0
-    """Answers without an end that were ended: WebSockets, and what nobody reads on."""
-    taken = 0
-    """Megabytes of an answer of 60 that were taken."""
-
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", free_port()), Answer)
+        self.name = str(self.server_port)
+        self.status = 200
+        self.said = ""  # by the proxy, of the reader: the address, and by what the reader came
+        self.begun = 0  # requests whose first lines have arrived
+        self.ended = 0  # of the answers without an end
+        self.taken = 0  # megabytes of an answer of 60
         threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def name(self) -> str:
-        return str(self.server_port)
 
     def end(self) -> None:
         """Nobody listens there any more."""
@@ -50,29 +44,28 @@ class Played(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
+    server: Played
+
     def do_GET(self) -> None:
-        assert isinstance(self.server, Played)
         self.server.begun += 1
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.headers.get("Upgrade"):
-            self.talk()
-            return
         told = (self.headers.get(f"X-Forwarded-{name}", "") for name in ("For", "Proto"))
         self.server.said = " ".join(told)
-        if self.path == "/media/large":
+        if self.headers.get("Upgrade"):
+            self.send_without_end()
+        elif self.path == "/media/large":
             self.send_slowly()
-            return
-        body = self.server.name.encode()
-        self.send_response(self.server.status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        else:
+            body = self.server.name.encode()
+            self.send_response(self.server.status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
     do_PUT = do_GET
 
     def send_slowly(self) -> None:
         """Send until nobody takes more for a second."""
-        assert isinstance(self.server, Played)
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 60000000\r\n\r\n")
         self.request.settimeout(1)
         with suppress(OSError):
@@ -80,12 +73,9 @@ class Answer(BaseHTTPRequestHandler):
                 self.wfile.write(bytes(1_000_000))
         self.server.ended += 1
 
-    def talk(self) -> None:
-        """Send over a WebSocket until it is closed."""
-        assert isinstance(self.server, Played)
-        self.send_response(101)
-        self.send_header("Upgrade", "websocket")
-        self.end_headers()
+    def send_without_end(self) -> None:
+        """Over a WebSocket, until it is closed."""
+        self.wfile.write(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n")
         with suppress(OSError):
             while True:
                 self.wfile.write(bytes(1 << 20))
@@ -218,42 +208,44 @@ def test_a_request_in_pieces_reaches_no_replica(front: Proxy, played: list[Playe
 UPLOAD = b"PUT /_stcore/upload_file/a/1" + FIRST_LINES[2:] + b"Content-Length: 9\r\n"
 
 
-@contextmanager
-def with_few(
-    folder: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch, few: dict[str, str]
-) -> Iterator[Proxy]:
+WithFew = Callable[[dict[str, str]], AbstractContextManager[Proxy]]
+
+
+@pytest.fixture
+def with_few(tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch) -> WithFew:
     """Other numbers in the place of these; what a reader says of the own address is believed."""
-    text = proxy.CONFIG.read_text("utf-8")
-    for pattern, other in few.items():
-        text, found = re.subn(pattern, other, text)
-        assert found == (4 if "timeout" in pattern else 2 if "300" in pattern else 1)
-    (folder / "nginx.conf").write_text(text)
-    monkeypatch.setattr(proxy, "CONFIG", folder / "nginx.conf")
-    more = "set_real_ip_from 127.0.0.0/8;\nreal_ip_header X-Forwarded-For;\n"
-    with in_front(folder, played, more) as front:
-        yield front
+
+    def front(few: dict[str, str]) -> AbstractContextManager[Proxy]:
+        text = proxy.CONFIG.read_text("utf-8")
+        for pattern, other in few.items():
+            text, found = re.subn(pattern, other, text)
+            assert found == (4 if "timeout" in pattern else 2 if "300" in pattern else 1)
+        (tmp_path / "nginx.conf").write_text(text)
+        monkeypatch.setattr(proxy, "CONFIG", tmp_path / "nginx.conf")
+        more = "set_real_ip_from 127.0.0.0/8;\nreal_ip_header X-Forwarded-For;\n"
+        return in_front(tmp_path, played, more)
+
+    return front
 
 
-def test_who_is_silent_or_reads_nothing_is_ended(
-    tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with with_few(tmp_path, played, monkeypatch, {r"(?<=_timeout )(10|30)s(?=;)": "1s"}) as front:
+def test_who_is_silent_or_reads_nothing_is_ended(with_few: WithFew, played: list[Played]) -> None:
+    with with_few({r"(?<=_timeout )(10|30)s(?=;)": "1s"}) as front:
         body = b"PUT" + FIRST_LINES + b"Content-Length: 1\r\n\r\n"
-        for sent in (b"", b"GET" + FIRST_LINES, body, UPLOAD + b"\r\n"):
-            assert reply(front, sent) == b""
+        with ThreadPoolExecutor() as readers:
+            sent = (b"", b"GET" + FIRST_LINES, body, UPLOAD + b"\r\n")
+            assert {*readers.map(partial(reply, front), sent)} == {b""}
         with line_to(front, b"GET /_stcore/stream" + FIRST_LINES[2:] + UPGRADE):
             wait_until(lambda: any(each.ended for each in played), "its end: nobody reads it")
 
 
 def test_a_network_has_some_connections_and_fewer_uploads(
-    tmp_path: Path, played: list[Played], monkeypatch: pytest.MonkeyPatch
+    with_few: WithFew, played: list[Played]
 ) -> None:
     """The proxy counts as the app does: here two, one of which uploads."""
-    few = {r"(?<=of_network )300": "2", r"(?<=of_network )48": "1"}
     others = {"192.0.2.1": "192.0.2.2", "2001:db8:1:2::1": "2001:db8:1:2:3:4:5:6"}
     others |= {"2001:db8::1": "2001:db8::3:4:5:6", "2001:db8:0:3::1": "2001:db8:0:4::1"}
     stream = b"GET /_stcore/stream" + FIRST_LINES[2:]
-    with with_few(tmp_path, played, monkeypatch, few) as front:
+    with with_few({r"(?<=of_network )300": "2", r"(?<=of_network )48": "1"}) as front:
         for first, other in others.items():
             mine, theirs = (f"X-Forwarded-For: {each}\r\n".encode() for each in (first, other))
             refused = b"429" if network_of(first) == network_of(other) else b"200"

@@ -4,10 +4,11 @@ import asyncio
 import errno
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
+from unittest.mock import AsyncMock
 from uuid import UUID
 
 import pytest
-from starlette.types import Message, Scope
+from starlette.types import Message
 
 from explorer.app import reader
 from explorer.app.received_uploads import LEAST_COUNTED, TAKEN_OUT
@@ -16,8 +17,8 @@ from explorer.server.upload_limits import UploadLimits
 from explorer.system import limits
 from explorer.system.limits import MB
 from tests.calls import run_in_thread
-from tests.server.asking import in_a_loop
-from tests.server.uploading import AROUND, BLOCK, HEAD, TAIL, Answer, World, bound, form, open_world
+from tests.server.asking import Answer, in_a_loop
+from tests.server.uploading import AROUND, BLOCK, HEAD, TAIL, World, bound, form, open_world
 
 
 @pytest.fixture
@@ -30,10 +31,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundredth of what a public server allows: what is sent here is sent for real."""
     for name in ("upload_bytes", "uploads_receiving", "uploads_receiving_of_reader"):
         bound(monkeypatch, **{name: getattr(limits, name.upper()).public // 100})
-
-
-async def nothing() -> Message:
-    return {"type": "http.request", "body": b""}
 
 
 def all_of(*sent: Coroutine[Any, Any, Answer]) -> list[Answer]:
@@ -128,7 +125,7 @@ async def test_an_upload_too_slow_is_ended(world: World, monkeypatch: pytest.Mon
         return {"type": "http.disconnect"}
 
     size = {"content-length": "900"}
-    assert (await world.ask("PUT", f"a/{UUID(int=0)}", size, left, Answer())).status == 0
+    assert (await world.ask("PUT", f"a/{UUID(int=0)}", size, left)).status == 0
     assert (world.received.bytes, world.held) == (0, 0)
 
 
@@ -199,9 +196,9 @@ def test_nobody_touches_the_uploads_of_another(world: World) -> None:
     for key in ("2" * 32, "", "junk"):
         other = {"cookie": f"{reader.COOKIE}={key}", "content-length": "900"}
         for method in ("PUT", "DELETE"):
-            answer = run_in_thread(world.ask(method, f"a/{file}", other, nothing, Answer()))
+            answer = run_in_thread(world.ask(method, f"a/{file}", other))
             assert (answer.status, answer.text) == (410, upload_limits.DISCONNECTED)
-    answer = run_in_thread(world.ask("DELETE", "a/junk", {}, nothing, Answer()))
+    answer = run_in_thread(world.ask("DELETE", "a/junk"))
     assert (answer.status, answer.text) == (400, upload_limits.NOT_AN_UPLOAD)
     assert (world.held, world.received.bytes, world.run) == (9, LEAST_COUNTED, [])
 
@@ -218,7 +215,7 @@ async def test_an_upload_that_is_taken_out_on_its_way_is_ended(world: World) -> 
     first = asyncio.create_task(world.put("a", MB, file=file, at=stop_here))
     await begun.wait()
     for _ in range(2):
-        await world.ask("DELETE", f"a/{file}", {}, nothing, Answer())
+        await world.ask("DELETE", f"a/{file}")
     await world.put("a", 5, file=file)
     answer, held = await first, world.held
     assert (answer.status, answer.text) == (408, TAKEN_OUT)
@@ -243,7 +240,7 @@ def test_the_left_and_the_removed_are_freed(world: World, monkeypatch: pytest.Mo
     all_of(*(world.put("a", 9, file=file) for file in files), world.put("b", 9))
 
     for place in (f"a/{files[0]}", f"a/{UUID(int=9)}", f"b/{files[1]}"):
-        assert run_in_thread(world.ask("DELETE", place, {}, nothing, Answer())).status == 204
+        assert run_in_thread(world.ask("DELETE", place)).status == 204
     assert (world.held, world.received.bytes) == (27, 3 * LEAST_COUNTED)
     later: list[Callable[[], None]] = []
 
@@ -254,7 +251,7 @@ def test_the_left_and_the_removed_are_freed(world: World, monkeypatch: pytest.Mo
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "call_later", lambda _, what: later.append(what))
         scope = {"type": "websocket", "path": "/_stcore/stream"}
-        await UploadLimits(connection, world.received)(scope, nothing, nothing)  # type: ignore[arg-type]
+        await UploadLimits(connection, world.received)(scope, AsyncMock(), AsyncMock())
 
     for comes_back in (True, False):
         run_in_thread(connect())
@@ -272,15 +269,3 @@ async def test_what_comes_too_late_is_freed(world: World, monkeypatch: pytest.Mo
     while world.received.bytes:
         await asyncio.sleep(0)
     assert world.held == 0
-
-
-@in_a_loop
-async def test_other_addresses_are_passed_on() -> None:
-    asked: list[str] = []
-
-    async def behind(scope: Scope, *_: Any) -> None:
-        asked.append(scope["path"])
-
-    for kind, path in (("http", "/"), ("lifespan", ""), ("http", "/_stcore/health")):
-        await UploadLimits(behind)({"type": kind, "path": path}, None, None)  # type: ignore[arg-type]
-    assert asked == ["/", "", "/_stcore/health"]

@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import Router
-from starlette.types import Message, Receive, Scope
+from starlette.types import Message, Receive
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.server.starlette import starlette_routes
 
@@ -23,6 +23,7 @@ from explorer.app.received_uploads import ReceivedUploads
 from explorer.server import upload_limits
 from explorer.server.upload_limits import UploadLimits
 from explorer.system import limits
+from tests.server.asking import Answer, asked, scope_of
 
 MB = limits.MB
 HEAD = (
@@ -33,14 +34,6 @@ TAIL = b"\r\n--boundary--\r\n"
 AROUND = len(HEAD) + len(TAIL)
 BLOCK = bytes(1 << 16)
 numbers = count(1)
-
-
-@dataclass
-class Answer:
-    status: int = 0
-    text: str = ""
-    read: int = 0
-    """Bytes of the body that were asked for."""
 
 
 @dataclass
@@ -81,40 +74,33 @@ class World:
         place = f"{session}/{file or UUID(int=next(numbers))}"
         pieces = body if body is not None else form(size)
         sent = {"content-length": str(size + AROUND)} if headers is None else headers
-        answer = Answer()
 
         async def receive() -> Message:
             await asyncio.sleep(0)
             if (waits := at()) is not None:
                 await waits
             piece = next(pieces, b"")
-            answer.read += len(piece)
             return {"type": "http.request", "body": piece, "more_body": bool(piece)}
 
-        return await self.ask("PUT", place, sent, receive, answer)
+        return await self.ask("PUT", place, sent, receive)
 
     async def ask(
-        self, method: str, place: str, headers: dict[str, str], receive: Receive, answer: Answer
+        self,
+        method: str,
+        place: str,
+        headers: dict[str, str] | None = None,
+        body: Receive | None = None,
     ) -> Answer:
-        kind = {"content-type": "multipart/form-data; boundary=boundary"}
-        kind["cookie"] = f"{reader.COOKIE}={self.connected.get(place.partition('/')[0], '')}"
-        scope: Scope = {
-            "type": "http",
-            "app": self.app,
-            "method": method,
-            "path": f"{upload_limits.UPLOADS}{place}",
-            "query_string": b"",
-            "client": (self.networks.get(place.partition("/")[0], "192.0.2.1"), 50_000),
-            "headers": [
-                (name.encode(), value.encode()) for name, value in (kind | headers).items()
-            ],
+        session = place.partition("/")[0]
+        about = {
+            "accept": "",  # a script, which is answered with the sentence alone
+            "content-type": "multipart/form-data; boundary=boundary",
+            "cookie": f"{reader.COOKIE}={self.connected.get(session, '')}",
         }
-
-        async def send(message: Message) -> None:
-            answer.status = message.get("status", answer.status)
-            answer.text += message.get("body", b"").decode()
-
-        await self.app(scope, receive, send)
+        client = self.networks.get(session, "192.0.2.1")
+        path = f"{upload_limits.UPLOADS}{place}"
+        scope = scope_of(path, about | (headers or {}), method=method, client=client)
+        answer = await asked(self.app, scope | {"app": self.app, "query_string": b""}, body=body)
         answer.text = answer.text.strip()
         return answer
 
@@ -130,13 +116,12 @@ def open_world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv(limits.PUBLIC, "1")
     world = World(MemoryUploadedFileManager("/_stcore/upload_file"), connected={"a": ""})
     monkeypatch.setattr(streamlit_patches, "is_connected", world.connected.__contains__)
-    monkeypatch.setattr(
-        streamlit_patches,
-        "cookies_of",
-        lambda session: {reader.COOKIE: world.connected.get(session, "")},
-    )
-    monkeypatch.setattr(streamlit_patches, "forget_file", world.files.remove_file)
-    monkeypatch.setattr(streamlit_patches, "run_again", world.run.append)
+    for name, played in {
+        "cookies_of": lambda session: {reader.COOKIE: world.connected.get(session, "")},
+        "forget_file": world.files.remove_file,
+        "run_again": world.run.append,
+    }.items():
+        monkeypatch.setattr(streamlit_patches, name, played)
     monkeypatch.setattr(starlette_routes, "is_xsrf_enabled", lambda: False)
     return world
 
