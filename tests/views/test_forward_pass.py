@@ -43,11 +43,17 @@ def picture(at: AppTest) -> dict[str, Any]:
     return sent(at, "stage_values")[0]
 
 
+def draw_stage(at: AppTest, stage: str) -> None:
+    """Draw the part of the page that shows a stage, of this one."""
+    persistent(at, "stages").update(stage=stage)
+    run_parts(at, slice(-1, None))
+
+
 def test_every_stage_has_its_heading_and_its_site() -> None:
     """The panels draw every kind of stage of every kind of model."""
     at = page(model="translation", text="the black cat", head="0")
     for stage in stages_of(opened_model.open_model("translation").config):
-        put_persistent(at, "stages", stage=stage.name)
+        draw_stage(at, stage.name)
         assert f"**{stage.title}** " in said(at)
         if stage.kind != "tokens":
             title = picture(at)["words"]["title"]
@@ -55,63 +61,44 @@ def test_every_stage_has_its_heading_and_its_site() -> None:
             assert title.endswith(stage.title.lower())
             assert ("head 0" in title) is stage.per_head
         assert not stage.site or f"`{stage.site}`" in said(at)
+    draw_stage(at, "decoder.0.mlp.out")
+    assert r"\text{ more}" in at.latex[-1].value, "the largest products, and the sum of the others"
 
 
 def test_a_step_exports_the_stage_on_screen_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(model="reverse")
     values, tokens = ("encoder.embed", "stage_values"), ("encoder.tokens", "stage_tokens")
     for stage, drawn in [values, tokens, values]:
-        persistent(at, "stages").update(stage=stage)
         with monkeypatch.context() as patch:
             patch.setattr(mounting, "begin", lambda: pytest.fail("only the part is drawn"))
-            run_parts(at, slice(-1, None))
+            draw_stage(at, stage)
         assert set(at.session_state[SESSION_KEY].state(PageViews).drawn) == {"stage_list", drawn}
 
 
-def test_a_token_and_a_number_are_read_as_numbers() -> None:
+def test_a_token_and_a_number_are_read_as_numbers_and_chosen() -> None:
     at = page("decoder.embed", decoder_token="01")
     assert kept(at)["decoder_token"] == "1"
     assert "There is no token" not in said(at)
-    at = page("encoder.embed", model="reverse", text="7", number="15")
-    assert "There is no dimension" not in said(at), "it is the last one"
-    at = page("encoder.embed", model="reverse", text="7", number="99999")
-    assert at.selectbox(key="stage_dimensions").value == 1
-
-
-def test_a_link_to_a_stage_shows_its_layer_in_the_sidebar_at_once() -> None:
-    for layer in [0, 1]:
-        at = page(f"decoder.{layer}.mlp.hidden")
-        assert at.selectbox(key="layer").value == layer
-        assert kept(at)["stage"] == f"decoder.{layer}.mlp.hidden"
-        at.selectbox(key="layer").set_value(1 - layer).run()
-        assert kept(at)["stage"] == f"decoder.{1 - layer}.self_attn.q"
-
-
-def test_the_pinned_number_is_opened_as_a_sum() -> None:
-    at = page("decoder.0.mlp.out")
-    (shown,) = (each.value for each in at.latex if r"\underbrace" in each.value)
-    assert r"\text{ more}" in shown
-    put_persistent(at, "stages", stage="decoder.0.resid_post")
-    assert not any(r"\underbrace" in each.value for each in at.latex)
-    assert " + " in at.latex[1].value  # the stream and what is added, in numbers
-
-
-def test_a_token_and_numbers_are_chosen() -> None:
-    at = page("decoder.embed")
-    at.selectbox(key="stage_decoder_token").select(0).run()
-    at.selectbox(key="stage_dimensions").select(1).run()
-    assert kept(at)["decoder_token"] == "0"
-    assert kept(at)["number"] == "12"
+    at.selectbox(key="stage_decoder_token").select(0)
+    apps.run(at.selectbox(key="stage_dimensions").select(1))
+    assert (kept(at)["decoder_token"], kept(at)["number"]) == ("0", "12")
     assert "4 of 16 dimensions" in said(at)
     assert picture(at)["places"][1] == [12, 13, 14, 15]
+    at = page("encoder.embed", model="reverse", text="7", number="15")
+    assert "There is no dimension" not in said(at), "it is the last one"
+    assert at.selectbox(key="stage_dimensions").value == 1
 
 
 def test_the_page_opens_at_the_attention_of_the_bar_and_follows_it() -> None:
     at = page(layer="1")
-    for layer in (1, 0, 1):
-        at.selectbox(key="layer").set_value(layer).run()
-        assert f"decoder.{layer}.self_attn.weights" in said(at)
-    assert kept(at)["stage"] == WEIGHTS
+    assert f"`{WEIGHTS}`" in said(at)
+    apps.run(at.selectbox(key="layer").set_value(0))
+    assert kept(at)["stage"] == "decoder.0.self_attn.weights"
+    at = page("decoder.0.mlp.hidden", layer="1")
+    assert at.selectbox(key="layer").value == 0, "the layer of the stage is in the bar at once"
+    assert kept(at)["stage"] == "decoder.0.mlp.hidden"
+    apps.run(at.selectbox(key="layer").set_value(1))
+    assert kept(at)["stage"] == "decoder.1.self_attn.q"
 
 
 def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None:
