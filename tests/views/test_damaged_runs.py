@@ -47,12 +47,12 @@ def damage(path: Path, other: Path, how: str) -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A trained run of each of two tasks, one of which has a text."""
     root, text = tmp_path_factory.mktemp("whole"), labelled_table()
-    task, tiny = task_of("sentences", text), tiny_spec("reverse")
+    task, tiny = task_of("sentences", text), tiny_spec("reverse", steps=3)
     sizes = {name: getattr(tiny.model, name) for name in ("d_model", "n_heads", "d_ff", "n_layers")}
     spec = replace(tiny, task=task.name, model=task.model.replace(**sizes, sink_logit=True))
     run = create(root, spec, text)
     assert train_to_end(run.folder) == "done"
-    return {"sentences": run.folder, "reverse": trained_run(root).folder}
+    return {"sentences": run.folder, "reverse": trained_run(root, steps=3).folder}
 
 
 def test_another_task_or_a_cut_text_is_one_sentence(whole: dict[str, Path], tmp_path: Path) -> None:
