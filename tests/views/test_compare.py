@@ -35,11 +35,19 @@ def other_head(at: AppTest) -> tuple[object, object]:
     return at.selectbox(key="other_layer").value, at.selectbox(key="other_head").value
 
 
-def test_a_head_beside_itself_has_a_difference_of_nothing() -> None:
+def test_a_head_beside_itself_and_the_export_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(layer="0", head="1", other_layer="0", other_head="1")
     assert f"Both maps are over the same tokens. {ALIKE}" in said(at)
-    apps.run(at.selectbox(key="other_head").set_value("2"))
+    at.selectbox(key="other_layer").set_value("1")
+    apps.run(at.selectbox(key="other_head").set_value("3"))
     assert ALIKE not in said(at)
+    figure = exported(at, monkeypatch)
+    name = "Letters · Decoder self-attention · Layer {}, head {}".format
+    assert figure.title == f"{name(1, 3)} − {name(0, 1)}"
+    assert figure.title in said(at), "as it is called on screen"
+    place = [figure.about[f"{name} of the second"] for name in ("part", "layer", "head")]
+    assert place == ["decoder.self_attn", "1", "3"]
+    assert "interventions of the second" not in figure.about
 
 
 def test_models_that_cut_a_text_differently_are_compared_over_what_both_have(
@@ -136,18 +144,6 @@ def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.Monk
     at = page(STEP, model="checkpoint", text="cab")
     assert at.selectbox(key="model").value == "checkpoint", "it was trained elsewhere"
     assert at.selectbox(key="other_step").options[0] == "0"
-
-
-def test_the_difference_is_exported_with_both_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = page(layer="0", head="1", other_layer="1", other_head="3")
-    figure = exported(at, monkeypatch)
-    name = "Letters · Decoder self-attention · Layer {}, head {}".format
-    assert figure.title == f"{name(1, 3)} − {name(0, 1)}"
-    assert figure.title in said(at), "as it is called on screen"
-    found = figure.about
-    place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
-    assert place == ["decoder.self_attn", "1", "3"]
-    assert "interventions of the second" not in found
 
 
 def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,9 @@ def test_the_first_stage_shows_the_letters_of_each_token() -> None:
 
 
 def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> None:
-    at = page("decoder.0.cross_attn.weights", model="translation")
+    """And the pair that is held goes to the other pages and comes back."""
+    held = {"decoder_token": "1", "encoder_token": "2"}
+    at = page("decoder.0.cross_attn.weights", model="translation", **held)
     opened = opened_model.open_model("translation")
     of = forward_pass.run_text(opened, opened.example)
     pairs = zip(of.target, of.output_tokens, strict=True)
@@ -138,18 +140,13 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
     assert picture(at)["rows"] == both
     assert picture(at)["words"]["row"] == "reads / writes"
     assert at.selectbox(key="stage_decoder_token").options[-1].endswith(both[-1])
-    narrow = picture(page("decoder.0.resid_post", model="translation", decoder_token="0"))
-    assert narrow["rows"] == [token.label for token in of.target[:16]]
-    assert narrow["words"]["row"] == "reads"
-
-
-def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
-    held = {"decoder_token": "1", "encoder_token": "2"}
-    at = page("decoder.0.cross_attn.weights", model="translation", **held)
     assert persistent(at, "pinned")["pinned"] == "q1k2"
     assert (at.session_state["query"], at.session_state["key"]) == (1, 2)
     put_persistent(at, "pinned", pinned="q0k1")
     assert (kept(at)["decoder_token"], kept(at)["encoder_token"]) == ("0", "1")
+    narrow = picture(page("decoder.0.resid_post", model="translation", decoder_token="0"))
+    assert narrow["rows"] == [token.label for token in of.target[:16]]
+    assert narrow["words"]["row"] == "reads"
 
 
 def test_it_opens_at_an_ordinary_cell_and_of_a_query_at_the_key_attended_to_most() -> None:

@@ -79,13 +79,10 @@ def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
     assert words in cut_summary(sampling_stages(some, sampling), sampling)
 
 
-def test_what_is_cut_is_marked_and_what_changes_nothing_has_no_column() -> None:
+def test_what_is_cut_is_marked_and_at_temperature_0_nothing_is_sampled() -> None:
     assert [*next(iter(cells(page(), "stages").values()))] == ["logit", "softmax"]
     shown = cells(page(top_k="4", top_p="0.6"), "stages")
     assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
-
-
-def test_at_temperature_0_nothing_is_sampled() -> None:
     at = page(temperature="0.0")
     assert "at temperature 0 nothing is sampled" in next_token(at)
     assert [row["temperature 0"] for row in cells(at, "stages").values()].count("1.00") == 1

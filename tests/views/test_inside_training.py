@@ -95,15 +95,6 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(runs: Path
     assert loss_at(made, 2) == pytest.approx(report.loss, rel=1e-6)
 
 
-def test_too_long_a_training_is_not_made(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_update_view, "MOST", 0)
-    at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
-    assert "so the gradient is shown without the update" in said(at)
-    norms = {row.step: row.grad_norm for row in trained.metrics().rows}
-    assert norms[3] is not None
-    assert values(at)["gradient norm, all parts"] == three(norms[3])
-
-
 def test_every_stage_and_an_example_are_drawn(trained: Run, tmp_path: Path) -> None:
     """And the lines to paste make the losses of the picture."""
     at = apps.page(PAGE, run=trained.name, update_after="3", update_example="2")
@@ -158,8 +149,16 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
     assert values(apps.page(PAGE, run=made.name, inside_view="Gradient noise"))["‖G‖²"] == squared
 
 
-def test_too_much_is_refused_unopened(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_is_not_computed_or_refused_unopened(
+    trained: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
+        patch.setattr(one_update_view, "MOST", 0)
+        at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
+        assert "so the gradient is shown without the update" in said(at)
+        norms = {row.step: row.grad_norm for row in trained.metrics().rows}
+        assert norms[3] is not None
+        assert values(at)["gradient norm, all parts"] == three(norms[3])
         patch.setattr("models.losses.LARGE_LOGITS", 1)
         at = apps.page(PAGE, run=trained.name, update_after="1")
         assert one_update_view.TOO_MANY_LOGITS in said(at)
