@@ -43,17 +43,16 @@ HELD_BY_THE_ADDRESS = [
     "input/tokenizer_training?learn_how=Unigram&learn_size=1",
     "experiments/interventions?becomes=Mean+over+positions&expected_at=1+·+the",
     "experiments/interventions?change=Token&new_token=a&watched=<0xD7>+byte+1/2+(149)",
-    "experiments/interventions?change=Mask&mask_preset=Blocks&mask_where=Every+layer",
-    "experiments/interventions?change=Mask&mask_how=Cell+by+cell",
+    "experiments/interventions?change=Mask&mask_preset=Blocks&mask_where=Every+layer&look=Every+head"
+    "&heads_are=Patched&heads_from=the+hat&number=Change+in+the+top+logit&click=Ablates+the+head",
+    "experiments/interventions?change=Mask&mask_how=Cell+by+cell&look=Faithfulness"
+    "&edges_of=The+whole+layer&draw_seed=4",
     "experiments/interventions?change=Edge&edge_query=1+·+the&edge_key=1+·+the"
     "&edge_in=Every+head+of+the+layer&edge_becomes=Mean+over+queries",
     "experiments/interventions?change=Patch&patch_text=the+hat&patch_what=Residual+stream+after+the+layer"
     "&patch_at=1+·+the",
     "experiments/interventions?change=Steer&steer_toward=the+hat&steer_away=the&steer_strength=-2.5",
     "experiments/interventions?change=Steer&steer_by=Head+output&steer_toward=the+hat",
-    "experiments/interventions?look=Every+head&heads_are=Patched&heads_from=the+hat"
-    "&number=Change+in+the+top+logit&click=Ablates+the+head",
-    "experiments/interventions?look=Faithfulness&edges_of=The+whole+layer&draw_seed=4",
     "experiments/compare?with=Another+head&other_layer=1&other_head=0",
     "experiments/compare?with=Another+sentence&other_text=the+hat",
     "experiments/compare?with=Another+model&other_model=reverse",

@@ -163,6 +163,7 @@ def test_of_many_models_the_first_and_the_chosen_one_are_listed_with_their_sizes
     kind = "decoder, 1 × 2 heads"
     assert kind in at.selectbox(key="model").help
     assert kind in {caption.value for caption in at.caption}
+    assert not [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
     every = listed(at.toggle(key="all_models").set_value(True).run())
     assert sorted(every) == sorted(folder.name for folder in spoiled.iterdir())
     chosen = [] if "many7" in every[:MOST_MODELS_SHOWN] else ["many7"]

@@ -10,6 +10,7 @@ import pytest
 from explorer.runs.run import create
 from explorer.runs.worker import train_to_end
 from explorer.tasks import task_of
+from explorer.views.inside_training import landscape_view, over_snapshots
 from tests import apps
 from tests.browser.page_views import CHOICES
 from tests.grids import grid
@@ -24,6 +25,13 @@ FILES = (
 PAGES = ("training", "inside_training", "training_history", "runs")
 VIEWS = [(page, view) for page in PAGES for view in CHOICES[page][1]]
 HOW = ("cut", "empty", "another type", "missing", "a folder", "another run's", "another task")
+
+
+@pytest.fixture(autouse=True)
+def _few_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes many passes takes a few: not its numbers are looked at."""
+    monkeypatch.setattr(landscape_view, "SIDE", 3)
+    monkeypatch.setattr(over_snapshots, "BATCHES", 2)
 
 
 def damage(path: Path, other: Path, how: str) -> None:

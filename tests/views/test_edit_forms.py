@@ -79,6 +79,13 @@ def test_a_token_is_replaced_masked_or_refused(published_models: None) -> None:
     assert at.text_input(key="pair").value == "a dog"
 
 
+def test_a_mask_preset_is_set(small_models: Path) -> None:
+    at = page("experiments/interventions", model="letters", change="Mask")
+    at.selectbox(key="mask_preset").set_value("Padding").run()
+    run(at.button(key="set_mask").click())
+    assert said(at).count("padding, the last 2 keys are masked") == 1
+
+
 @pytest.mark.usefixtures("small_models")
 def test_masks_and_the_form_that_edits_them_lead_to_each_other() -> None:
     at = page("attention/masks", model="letters", layer="1")

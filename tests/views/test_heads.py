@@ -54,7 +54,7 @@ def test_where_a_view_is_of_other_attention_it_shows_that(side: str, key: str, w
 @pytest.mark.parametrize(
     ("mask", "sides", "why"),
     [
-        (torch.zeros, ["Finder", "Similarity"], "Every row of this attention is fully masked"),
+        (torch.zeros, ["Finder", "Similarity", "Sinks"], "Every row of this attention is fully"),
         (torch.eye, ["Sinks"], "enter a text of at least two tokens"),
     ],
 )

@@ -243,6 +243,7 @@ def test_heads_and_cuts_are_those_of_the_pass_with_the_interventions() -> None:
 
 def test_heads_are_patched_from_a_sentence_of_as_many_tokens() -> None:
     at = page(text="the cat", look="Every head", heads_are="Patched")
+    assert "type a sentence" in said(at)
     assert not is_shown(at)
     at.text_input(key="heads_from").set_value("the cat and the hat").run()
     assert "only texts of the same length" in said(at)
