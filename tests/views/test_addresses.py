@@ -64,7 +64,6 @@ HELD_BY_THE_ADDRESS = [
     "models/checkpoints?show=Norms&tensors=Biases",
     "models/checkpoints?show=Singular+values&axis=Logarithmic",
     "models/checkpoints?show=Heads&statistic=Mean+distance",
-    "training/training?task=sort",
     "training/training?sentence=olleh",
     "training/training?task=pairs&tokens=Its+own+subwords+(byte-level+BPE)",
     "training/training?task=subwords&start_from=letters",
