@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -68,13 +69,9 @@ def views(at: AppTest) -> set[str | None]:
 
 def exported(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> FigureData:
     """What a page exports."""
-    made: list[FigureData] = []
-
-    def keep(figure: FigureData, _: object) -> list[object]:
-        made.append(figure)
-        return []
-
-    monkeypatch.setattr(export_panel, "file_formats", keep)
+    formats = Mock(return_value=[])
+    monkeypatch.setattr(export_panel, "file_formats", formats)
     at.session_state["export"] = True
     run(at)
-    return made[-1]
+    figure: FigureData = formats.call_args.args[0]
+    return figure

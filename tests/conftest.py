@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
@@ -17,7 +18,7 @@ from playwright.sync_api import Browser, sync_playwright
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.scriptrunner_utils import script_run_context
-from streamlit.testing.v1 import local_script_runner
+from streamlit.testing.v1 import app_test, local_script_runner
 
 from tests import budget, checking
 from tests.browser import chromium
@@ -31,6 +32,8 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 # It would also compile the page in each run, and hash messages that nobody is sent again.
 local_script_runner.ScriptCache = cache(ScriptCache)  # type: ignore[assignment, misc]
 script_run_context.populate_hash_if_needed = lambda msg: None
+# And imitate the whole runtime, of which a page asks for its browser alone: none is connected.
+app_test.MagicMock = lambda spec: SimpleNamespace(get_client=lambda session: None)  # type: ignore
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 

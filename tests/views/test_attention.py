@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from explorer.views.attention import display_options
 from explorer.views.attention.display_options import TOO_MANY_HIDDEN
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import PinnedCell
-from tests import apps, tiny
+from tests import apps
 from tests.apps import exported, said
 from tests.grids import grid
 from tests.views.drawing import persistent, press, put_state, sent
@@ -30,20 +29,11 @@ pytestmark = pytest.mark.usefixtures("small_models")
 page = partial(apps.page, "attention/attention")
 
 
-def test_an_address_gives_the_display_options_it_names() -> None:
+def test_the_caption_is_of_the_map_that_is_drawn_with_the_display_options_of_the_address() -> None:
+    raw = "raw attention weights. "
     at = page()
     assert "Every row sums to 1" in said(at)
-    how = {"mass": "70", "heads": "Mean", "colours": "Row", "log": "true"}
-    at = page(hide_first="true", hide=["2 · cat"], **how)
-    numbers, colours = "2 keys hidden · 70 % of the attention mass", "colours per row · log colours"
-    assert f"mean over heads · {numbers} · {colours}" in said(at)
-    assert "Hidden: 2 keys" in said(at)
-    assert "the fewest keys of each row that reach 70 %" in said(at)
-
-
-def test_the_caption_is_of_the_map_that_is_drawn() -> None:
-    raw = "raw attention weights. "
-    assert raw in said(page())
+    assert raw in said(at)
     at = page(hide=["2 · cat"])
     _, planes = sent(at, "attention_head")
     drawn = torch.from_numpy(np.frombuffer(planes["exact"], np.float32).copy())
@@ -53,8 +43,18 @@ def test_the_caption_is_of_the_map_that_is_drawn() -> None:
     assert raw not in said(at)
     assert "The first key" in said(at)
     for options in ({"hide_first": "true"}, {"weighting": "Value norm"}, {"mass": "70"}):
-        assert "largest weight." not in said(page(**options)), options
-        assert "The first key" not in said(page(**options)), options
+        words = said(page(**options))
+        assert "largest weight." not in words, options
+        assert "The first key" not in words, options
+    how = {"mass": "70", "heads": "Mean", "colours": "Row", "log": "true"}
+    at = page(hide_first="true", hide=["2 · cat"], **how)
+    numbers, colours = "2 keys hidden · 70 % of the attention mass", "colours per row · log colours"
+    assert f"mean over heads · {numbers} · {colours}" in said(at)
+    assert "Hidden: 2 keys" in said(at)
+    assert "the fewest keys of each row that reach 70 %" in said(at)
+    with pytest.MonkeyPatch.context() as patch:
+        made = exported(at, patch)
+    assert made.about["hidden keys"] == f"0 · {made.columns[0]}, 2 · cat"
 
 
 def test_the_browser_draws_other_heads_where_the_weights_are_drawn_as_they_are() -> None:
@@ -78,11 +78,6 @@ def test_a_mistake_is_said_until_something_else_is_chosen_and_one_button_undoes_
     assert "log colours" in said(at)
     assert "hidden" not in said(put_state(at, text="the dog sleeps")), "it has no such key"
     assert "log colours" not in said(press(at, "reset_look"))
-
-
-def test_what_is_exported_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = exported(page(hide_first="true", hide=["2 · cat"]), monkeypatch)
-    assert made.about["hidden keys"] == f"0 · {made.columns[0]}, 2 · cat"
 
 
 def hidden_after_a_click(
@@ -110,14 +105,12 @@ def hidden_after_a_click(
     return tuple(at.session_state["options"].hidden)
 
 
-def test_one_struck_special_key_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tiny.reference_bert(tmp_path / "bert").parent))
+def test_one_struck_special_key_is_shown(published_models: None) -> None:
     one = ("bert", "the cat sat")
     found = run_text(opened_model.open_model("bert"), one[1])
     special = [at for at, token in enumerate(found.source) if token.special]
     assert len(special) > 1
     first, last = (special[0],), (special[-1],)
-    assert hidden_after_a_click(*one, first, hide_special="true") == tuple(special[1:])
     both = {"hide_special": "true", "hide_first": "true"}
     assert hidden_after_a_click(*one, first, **both) == tuple(special[1:])
     named = [token_names(found.source)[2]]
@@ -178,12 +171,15 @@ def test_what_is_pinned_reaches_as_far_as_the_rows_and_the_columns() -> None:
     assert PinnedCell(rows, columns).within(found, part) == PinnedCell()
 
 
-def test_heads_drawn_belong_to_the_head_beside_them() -> None:
+def test_drawn_heads_belong_to_the_head_beside_them_and_a_pinned_cell_to_its_text() -> None:
     at = page(model="letters", view="Lines", head="1", drawn="1.2", pinned="q2k1")
     assert persistent(at, "pinned") == {"drawn": "1.2", "pinned": "q2k1"}
     assert "“pinned”" not in said(at)
     at.selectbox(key="head").set_value(3).run()
     assert persistent(at, "pinned") == {"pinned": "q2k1"}
+    apps.run(at.text_input(key="text").set_value("t"))
+    assert "q2" not in str(persistent(at, "pinned"))
+    assert "“pinned”" not in said(at)
 
 
 @grid("view, part", ["Matrix", "Lines", "Tokens"], ["Encoder", "Decoder", "Cross"])
@@ -192,16 +188,6 @@ def test_a_pinned_cell_is_the_pair_of_the_query_and_key_page(view: str, part: st
     assert persistent(at, "pinned") == {"pinned": "q1k2"}
     apps.run(at.switch_page("../../pages/attention/query_key.py"))
     assert (at.selectbox(key="query").value, at.selectbox(key="key").value) == (1, 2)
-
-
-def test_a_text_that_does_not_reach_what_is_pinned_unpins_it() -> None:
-    at = page(model="letters", pinned="q3k1", text="the cat and the hat")
-    assert persistent(at, "pinned") == {"pinned": "q3k1"}
-    apps.run(at.text_input(key="text").set_value("t"))
-    assert "q3" not in str(persistent(at, "pinned"))
-    assert "“pinned”" not in said(at)
-    at = page(model="reverse", text="7", view="Tokens", pinned="q0")
-    assert persistent(at, "pinned") == {"pinned": "q0"}
 
 
 def test_no_view_makes_streamlit_look_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

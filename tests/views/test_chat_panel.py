@@ -41,8 +41,9 @@ def text_of(at: AppTest) -> str:
     return str(at.session_state["text"])
 
 
-@pytest.mark.usefixtures("models")
-def test_messages_are_rendered_and_sent_as_the_sentence_with_their_special_tokens() -> None:
+def test_messages_are_rendered_and_sent_as_the_sentence_with_their_special_tokens(
+    models: Path,
+) -> None:
     at = page()
     assert "chat_tokens" not in views(at), "nothing is rendered before it is asked for"
     put_state(at, chat=True)
@@ -57,16 +58,19 @@ def test_messages_are_rendered_and_sent_as_the_sentence_with_their_special_token
     assert shown(at) == RENDERED.strip(), "the prompt is not a message of its own"
     again = page("input/tokens", text=RENDERED, special="true")
     assert specials(again, "tokens_read") == marks
+    made, _ = run(pasted(again), models)
+    assert made["ids"] == sent(again, "tokens_read")[0]["ids"], "the lines read them too"
     assert "Steps are shown of plain text" in said(again)
     again.text_input(key="text").set_value("the <|im_end|>").run()
     assert specials(again, "tokens_read") == []
     assert "special" not in again.query_params
-    assert specials(page("input/tokens", text=RENDERED), "tokens_read") == [], "typed, not sent"
 
 
 @pytest.mark.usefixtures("models")
 def test_special_tokens_that_somebody_types_are_letters_until_the_switch_reads_them() -> None:
-    at = page("input/tokens", text="the <|im_end|> cat <|im_end|>")
+    at = page("input/tokens", text="the cat")
+    assert "Special tokens" not in said(at)
+    at.text_input(key="text").set_value("the <|im_end|> cat <|im_end|>").run()
     words = "Special tokens in the sentence are read {}: “<|im_end|>”."
     assert words.format("as letters") in said(at)
     at.toggle(key="reads_special").set_value(True).run()
@@ -75,7 +79,6 @@ def test_special_tokens_that_somebody_types_are_letters_until_the_switch_reads_t
     assert words.format("as such, and none is added around it") in said(at)
     at.toggle(key="reads_special").set_value(False).run()
     assert specials(at, "tokens_read") == []
-    assert "Special tokens" not in said(page("input/tokens", text="the cat"))
 
 
 def test_a_tokenizer_of_ours_reads_special_tokens_on_request() -> None:
@@ -89,7 +92,7 @@ def test_a_tokenizer_of_ours_reads_special_tokens_on_request() -> None:
 @pytest.mark.usefixtures("models")
 def test_a_system_message_and_the_plain_text() -> None:
     at = put_state(page(), chat=True)
-    at.text_area(key="chat_system").set_value("be short").run()
+    at.text_area(key="chat_system").set_value("be short")
     at.toggle(key="chat_answer").set_value(False).run()
     told = "<|im_start|>system\nbe short<|im_end|>\n<|im_start|>user\nthe cat<|im_end|>"
     assert shown(at) == told
@@ -117,13 +120,6 @@ def test_a_prompt_is_read_as_such_by_the_other_model_and_by_the_diagnostics(mode
     assert "Attention not checked" not in said(page("models/checkpoints", **asked))
     at = page("experiments/compare", text=long, special="true", **{"with": "Another model"})
     assert "No other model reads the whole text" not in said(at)
-
-
-def test_the_lines_of_a_prompt_read_its_special_tokens(models: Path) -> None:
-    at = page("input/tokens", text=RENDERED, special="true")
-    made, _ = run(pasted(at), models)
-    header, _ = sent(at, "tokens_read")
-    assert made["ids"] == header["ids"]
 
 
 def test_a_failed_template_leaves_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

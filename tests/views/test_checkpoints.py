@@ -71,14 +71,6 @@ def test_what_a_view_offers_follows_the_tensors_and_the_sidebar() -> None:
     assert "kind is decoder, here encoder-decoder" in nearest
 
 
-def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
-    at = page(model="letters")
-    size = (small_models / "letters" / WEIGHTS).stat().st_size
-    assert {megabytes(size), "Letters"} <= {text.value for text in at.text}
-    assert "decoder, 2 × 4 heads" in at.selectbox(key="model").help
-    assert "decoder, 2 × 4 heads" in {caption.value for caption in at.caption}
-
-
 @pytest.mark.usefixtures("at_the_machine")
 def test_an_adapter_is_exported_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
@@ -88,8 +80,6 @@ def test_an_adapter_is_exported_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     at = page(model=run.name, show="Parameters")
     (offered,) = [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
     assert "Export the LoRA adapter" in str(offered.proto)
-    at = page(model="reverse")
-    assert not [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
 
 
 def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_have_it() -> None:
@@ -114,25 +104,19 @@ def test_parts_of_a_layer_have_names_of_their_own() -> None:
     assert short_part("self_residual.norm.weight") == "attn.norm"
 
 
-def test_diagnostics_name_what_is_wrong_with_a_model_that_opens(spoiled: Path) -> None:
+def test_diagnostics_name_what_is_wrong_and_every_view_is_drawn(spoiled: Path) -> None:
+    """Without a tokenizer and examples, too."""
     name = "decoder.blocks.0.self_attn.k_proj.weight"
-    planted = {name: torch.zeros(16, 16), "**b** <b> $x$": torch.zeros(2)}
-    change(spoiled / "letters", **planted)
+    change(spoiled / "letters", **{name: torch.zeros(16, 16), "**b** <b> $x$": torch.zeros(2)})
     at = page(model="letters", show="Diagnostics")
     assert "**All zero**" in said(at)
     assert f"All weights are zero in {name}" in said(at)
     assert "**Unexpected tensors**" in said(at)
     assert not any("<b>" in prose.value for prose in [*at.markdown, *at.caption])
+    for file in ("run.json", "tokenizer.json"):
+        (spoiled / "letters" / file).unlink(missing_ok=True)
     for view in VIEWS:
         page(model="letters", show=view, tensor="self_attn.k_proj.weight")
-
-
-def test_without_examples_and_tokenizer(spoiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("run.json", "tokenizer.json"):
-        (spoiled / "letters" / name).unlink(missing_ok=True)
-    monkeypatch.setenv("EXPLORER_MODELS", str(spoiled / "letters"))
-    for view in VIEWS:
-        page(model="letters", show=view)
 
 
 def test_only_equal_tables_are_tied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +132,7 @@ def test_only_equal_tables_are_tied(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_model_that_lacks_a_tensor_is_examined_instead(spoiled: Path) -> None:
     missing = "decoder.blocks.1.mlp.up_proj.weight"
     change(spoiled / "letters", **{missing: None, "surplus": torch.zeros(2)})
-    for view in VIEWS:
+    for view in ("Weights", "Heads"):
         at = page(model="letters", show=view)
         assert "cannot be opened" in said(at)
         assert "**Missing tensors**" in said(at)
@@ -167,15 +151,23 @@ def test_a_folder_that_is_no_model_says_why_when_asked(spoiled: Path) -> None:
     assert "banana" not in said(press(at, "why_letters"))
 
 
-def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -> None:
+def test_of_many_models_the_first_and_the_chosen_one_are_listed_with_their_sizes(
+    spoiled: Path,
+) -> None:
     for number in range(MOST_MODELS_SHOWN):
         save_model(spoiled, f"many{number}", None, "the cat")
-
-    few = page(model="many7")
-    every = listed(page(model="many7").toggle(key="all_models").set_value(True).run())
+    at = page(model="many7")
+    few = listed(at)
+    size = (spoiled / "many7" / WEIGHTS).stat().st_size
+    assert {megabytes(size), "Many7"} <= {text.value for text in at.text}
+    kind = "decoder, 1 × 2 heads"
+    assert kind in at.selectbox(key="model").help
+    assert kind in {caption.value for caption in at.caption}
+    assert not [each for each in at.get("download_button") if "PEFT" in str(each.proto)]
+    every = listed(at.toggle(key="all_models").set_value(True).run())
     assert sorted(every) == sorted(folder.name for folder in spoiled.iterdir())
     chosen = [] if "many7" in every[:MOST_MODELS_SHOWN] else ["many7"]
-    assert listed(few) == every[:MOST_MODELS_SHOWN] + chosen
+    assert few == every[:MOST_MODELS_SHOWN] + chosen
 
 
 def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_took_it() -> None:
@@ -184,9 +176,7 @@ def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_too
     at.run()
     sizes = {"config.json": 2, WEIGHTS: 2_000_000}
     files = [(f"mine/{name}", bytes(size), "") for name, size in sizes.items()]
-    at.file_uploader(key="uploaded_model_0").set_value(files)
-    at.run()
-    press(at, "take_upload")
+    press(at.file_uploader(key="uploaded_model_0").set_value(files).run(), "take_upload")
     assert "An upload may be at most 1 MB; this one is 2 MB." in said(at)
 
 

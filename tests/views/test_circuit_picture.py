@@ -45,7 +45,8 @@ def edge_scores() -> tuple[OpenModel, Question, EdgeScores]:
     return opened, question, scores_of(opened, [*attributions(opened, question, METHODS[METHOD])])
 
 
-def test_every_edge_has_its_scores_and_the_positions_that_it_is_due_to() -> None:
+def test_edges_have_their_scores_and_positions_and_attention_joins_these() -> None:
+    """Where a head reads and where it writes."""
     shown, (opened, question, scores) = header(page()), edge_scores()
     places = scores.strongest(MOST_CIRCUIT_EDGES)
     exact = [0.0] * PATCHED
@@ -62,18 +63,11 @@ def test_every_edge_has_its_scores_and_the_positions_that_it_is_due_to() -> None
         assert by_patching == (pytest.approx(exact[at], abs=1e-5) if at < PATCHED else None)
         for token, score in edge["at"]:
             assert score == pytest.approx(float(positions[at, token]), abs=1e-5)
-
-
-def test_attention_joins_where_a_head_reads_and_where_it_writes() -> None:
-    shown, (opened, question, scores) = header(page()), edge_scores()
     forward = run_text(opened, PAIR.clean)
-    attention = opened.model.last_stack.blocks
-    places = scores.strongest(MOST_CIRCUIT_EDGES)
-    positions = positions_of_edges(contrast_of(opened, question.pairs[0]), places)
     for part, query, key, size in shown["moves"]:
         _, layer, head, *_ = shown["parts"][part]
         weight = forward.weights("decoder.self_attn", layer, head)[query, key]
-        of = attention[layer].self_attn
+        of = opened.model.last_stack.blocks[layer].self_attn
         group, wide = opened.config.kv_head(head), of.d_head
         value = forward.trace[f"decoder.{layer}.self_attn.v"][0, group, key]
         written = of.o_proj.weight[:, head * wide :][:, :wide] @ value
@@ -90,11 +84,9 @@ def test_attention_joins_where_a_head_reads_and_where_it_writes() -> None:
 def test_a_part_has_its_own_scores_and_the_exact_one_where_it_was_measured() -> None:
     _, _, scores = edge_scores()
     known = {place.kind: at for at, place in enumerate(scores.wiring.columns)}
-    for _ in range(2):
-        (embedding,) = (part for part in header(page())["parts"] if part[0] == "embedding")
-        estimate = float(scores.writers[known["embedding"]])
-        assert embedding[4] == pytest.approx(estimate, abs=1e-5)
-        page(circuit_view="Heads")
+    page(circuit_view="Heads")
+    (embedding,) = (part for part in header(page())["parts"] if part[0] == "embedding")
+    assert embedding[4] == pytest.approx(float(scores.writers[known["embedding"]]), abs=1e-5)
     assert embedding[5] is not None, "the view Heads has patched it"
 
 
@@ -106,15 +98,13 @@ def usual(at: AppTest) -> int:
 
 
 def test_a_link_repeats_what_is_drawn_and_what_does_not_exist_is_said_and_left_out() -> None:
-    at = page()
-    assert header(at)["counts"][-1] == len(header(at)["edges"])
-    assert handed(at, "circuit_map") == [usual(at), -1, -1, -1]
     assert handed(page(drawn_edges="20", drawn_part="e3"), "circuit_map") == [20, -1, -1, 3]
     at = page(drawn_part="0.1")
+    assert header(at)["counts"][-1] == len(header(at)["edges"])
     assert handed(at, "circuit_map") == [usual(at), 0, 1, -1]
     assert (notes(at), at.query_params["drawn_part"]) == ([], "0.1")
-    edges = ["0", "7", "-5", "x", "9" * 12, "1e2", "<b>5</b>"]
-    parts = ["9.9", "e99999", "e-1", "0", "0.1.2", "<img src=x>", "e" + "1" * 9]
+    edges = ["7", "-5", "9" * 12, "<b>5</b>"]
+    parts = ["9.9", "e99999", "0.1.2", "<img src=x>"]
     for asked in zip(edges, parts, strict=True):
         at = page(drawn_edges=asked[0], drawn_part=asked[1])
         wrong = [note.partition(" cannot be “")[0] for note in notes(at)]

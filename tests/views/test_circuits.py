@@ -4,6 +4,7 @@ import json
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -43,12 +44,13 @@ from tests.tiny import trained_run
 from tests.views.drawing import pasted, press, put_state, run, sent
 
 PAIR = TextPair("the cat and the hat", "the hat and the cat")
-CLEAN, SWAPPED = "abcdeabcdeab", "abcdeadceeab"
-INDUCTION = {"model": "induction", "corrupted": "adcbeadcbeab"}
+CLEAN, SWAPPED, CORRUPTED = "abcdeabcdeab", "abcdeadceeab", "adcbeadcbeab"
 LINES = "the cat and the hat\nthe hat\nand the cat\nthat cat\n"
 
 
 shipped = partial(apps.page, "experiments/circuits", model="induction")
+asks = partial(shipped, circuit_view="Text as evidence", lines_from="Pasted text")
+"""The question alone: there is no line to measure."""
 page = partial(shipped, model="letters", text=PAIR.clean, corrupted=PAIR.corrupted)
 
 
@@ -73,25 +75,22 @@ def test_a_first_visitor_is_shown_a_question_and_another_sentence_brings_another
         f"Score (logit) of “c” minus “a”: {clean} after the clean text "
         f"(above), {corrupted} after the corrupted one (below); the difference is "
     ) in said(at)
+    at = asks()
     at.text_input(key="text").set_value("xyzxyzxy").run()
     assert tokens(at)[0] == "xyzxyzxy"
     assert at.text_input(key="corrupted").value == tokens(at)[1] != "xyzxyzxy"
-    at.text_input(key="corrupted").set_value("xyzxyzxx").run()
-    at.text_input(key="text").set_value("zyxzyxzy").run()
+    at.text_input(key="corrupted").set_value("xyzxyzxx")
+    apps.run(at.text_input(key="text").set_value("zyxzyxzy"))
     assert tokens(at) == ("zyxzyxzy", "xyzxyzxx"), "what was typed stays"
-
-
-def test_only_the_answers_that_the_metric_reads_are_asked_for() -> None:
-    at = shipped()
     both = {"answer_token", "against_token"}
-    read = {LOGIT_DIFFERENCE: both, "Loss": {"answer_token"}, "KL divergence": set()}
-    for metric, keys in read.items():
+    assert {each.key for each in at.text_input} & both == both
+    for metric, keys in {"Loss": {"answer_token"}, KL: set()}.items():
         at.button_group(key="outcome").set_value(metric).run()
         assert {each.key for each in at.text_input} & both == keys
 
 
 def test_a_template_shows_one_of_its_pairs_and_means_over_all() -> None:
-    at = shipped(pair_source="Induction", pair_count="3", pair_seed="7", pair_shown="2")
+    at = asks(pair_source="Induction", pair_count="3", pair_seed="7", pair_shown="2")
     pairs = make_pairs(open_model("induction"), "Induction", 3, 7).pairs
     assert tokens(at) == (pairs[1].clean, pairs[1].corrupted)
     assert "Mean over 3 pairs: " in said(at)
@@ -103,7 +102,7 @@ def test_a_template_shows_one_of_its_pairs_and_means_over_all() -> None:
 
 
 def test_a_table_of_ones_own_is_asked_about() -> None:
-    at = shipped(pair_source="CSV")
+    at = asks(pair_source="CSV")
     assert "pair_tokens" not in views(at)
     for name, rows, answer in (
         ("some.csv", "clean,corrupted\nabcabca,acbacba\nxyxyx,xyxyy\n", "Mean over 2 pairs: "),
@@ -134,13 +133,10 @@ def test_what_cannot_be_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
         ("wiring_of", WiringError("There are no edges.")),
         ("attribute", GradientError("The gradient is not finite, so it says nothing.")),
     ):
-
-        def fail(*_: object, error: Exception = error) -> None:
-            raise error
-
         forget(open_model("letters"))
         with monkeypatch.context() as patch:
-            patch.setattr(f"explorer.analysis.circuits.circuit_scores.{name}", fail)
+            fails = Mock(side_effect=error)
+            patch.setattr(f"explorer.analysis.circuits.circuit_scores.{name}", fails)
             assert str(error) in said(page(circuit_view="Circuit"))
             if name == "wiring_of":
                 assert table(page(circuit_view="Heads"), "part")["exact"][0] != ""
@@ -149,7 +145,7 @@ def test_what_cannot_be_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("small_models", "at_the_machine")
 def test_every_snapshot_is_asked_the_same_question() -> None:
-    made = trained_run(runs_root(), task="induction", steps=3)
+    made = trained_run(runs_root(), task="induction", steps=1)
     texts = {"text": "abcdabcdab", "corrupted": "abxdabxdab"}
     asked = {**texts, "answer_token": "c", "against_token": "x", "attributed_by": "EAP"}
     at = page(model=made.name, circuit_view="Over training", circuit_step="1", **asked)
@@ -225,26 +221,22 @@ def rows_of(at: AppTest, mark: str, chart: int) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("small_models")
 @pytest.mark.parametrize("head", [None, 2])
-def test_the_charts_and_the_texts_are_those_of_the_direction(head: int | None) -> None:
+def test_the_charts_are_those_of_the_direction(head: int | None) -> None:
+    """The panels compare the curve of the clean text and the steered text."""
     at = steering(steer_by="Difference of two texts" if head is None else "Head output")
     opened = open_model("letters")
     question = question_of(opened, [PAIR], LOGIT_DIFFERENCE)
     steer = steering_of(question, "decoder.self_attn", 1, head, 2.5)
     places = over_places(opened, steer, opened.config.n_layers, opened.config.n_heads)
-    for chart, (over, steers, chosen) in enumerate(
-        (
-            ("strength", over_strengths(steer), 2.5),
-            ("layer", places, 1) if head is None else ("head", places, 2),
-        )
+    over, chosen = ("layer", 1) if head is None else ("head", 2)
+    for chart, (name, steers, at_rule) in enumerate(
+        (("strength", over_strengths(steer), 2.5), (over, places, chosen))
     ):
-        found = steered_values(opened, question, steers)
-        for which, values in (("clean", found.clean), ("corrupted", found.corrupted)):
-            drawn = [row for row in rows_of(at, "line", chart) if row["which"] == which]
-            assert [row[over] for row in drawn] == [getattr(each, over) for each in steers]
-            assert [row["value"] for row in drawn] == pytest.approx(values[0].tolist(), abs=1e-5)
-        assert rows_of(at, "rule", chart) == [{over: chosen}]
-    for added in (None, steer):
-        assert steered_text(opened, PAIR.corrupted, added).strip() in said(at)
+        drawn = [row for row in rows_of(at, "line", chart) if row["which"] == "corrupted"]
+        values = steered_values(opened, question, steers).corrupted[0]
+        assert [row[name] for row in drawn] == [getattr(each, name) for each in steers]
+        assert [row["value"] for row in drawn] == pytest.approx(values.tolist(), abs=1e-5)
+        assert rows_of(at, "rule", chart) == [{name: at_rule}]
 
 
 @pytest.mark.usefixtures("small_models")
@@ -297,11 +289,10 @@ def test_the_best_lines_have_their_tokens_and_follow_to_the_card_of_a_head() -> 
     assert max(header["shades"]) == 1.0
     assert header["shades"][0] == 0.0, "the first token does not count"
     assert {"line_2", "line_3"} & views(at) == {"line_2"}
-    apps.run(at.selectbox(key="head").set_value(3))
-    assert len(list(activations_root().iterdir())) == 1, "every head was measured at once"
-    at.selectbox(key="head").set_value(2).run()
     apps.run(at.selectbox(key="circuit_view").set_value("Head card"))
     assert table(at, "text")["text"] == best[:3]
+    apps.run(at.selectbox(key="head").set_value(3))
+    assert len(list(activations_root().iterdir())) == 1, "every head was measured at once"
     assert NOT_SEARCHED in said(page(circuit_view="Head card"))
     at.selectbox(key="circuit_view").set_value("Text as evidence").run()
     for text, answer in (
@@ -337,7 +328,7 @@ def test_the_texts_of_the_app_and_the_examples_of_a_task_are_lines(small_models:
 def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What the command line wrote of the induction model."""
     out = tmp_path_factory.mktemp("finding") / "finding.json"
-    texts = ["--clean", CLEAN, "--corrupted", INDUCTION["corrupted"]]
+    texts = ["--clean", CLEAN, "--corrupted", CORRUPTED]
     command = ["circuit", "--model", str(SHIPPED / "induction"), *texts, "--out", str(out)]
     assert main(command) == 0
     return Path(out).read_bytes()
@@ -359,19 +350,19 @@ def downloaded(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Finding:
 
 
 def test_what_is_measured_is_downloaded(monkeypatch: pytest.MonkeyPatch, written: bytes) -> None:
-    at = shipped(corrupted=INDUCTION["corrupted"], circuit_view="Heads")
+    at = put_state(shipped(text="zyxzyxzy", circuit_view="Steering"), finding=True)
+    assert "There are no estimates by EAP-IG yet: the view Heads makes them." in said(at)
+    at = shipped(corrupted=CORRUPTED, circuit_view="Heads")
     half = downloaded(at, monkeypatch)
     assert all(head.exact is not None for head in half.heads)
     assert (half.faithfulness, half.minimum) == ((), None)
     assert "No circuits of every size yet: the view Circuit runs them." in said(at)
-    at = shipped(corrupted=INDUCTION["corrupted"], circuit_view="Circuit", patched_edges="40")
+    at = shipped(corrupted=CORRUPTED, circuit_view="Circuit", patched_edges="40")
     whole, of_command = downloaded(at, monkeypatch), finding_from(written)
     assert (whole.digest, whole.minimum) == (of_command.digest, of_command.minimum)
     for mine, its in zip(whole.edges, of_command.edges, strict=True):
         assert mine.title == its.title
         assert mine.exact == pytest.approx(its.exact, abs=1e-4)
-    at = put_state(shipped(text="zyxzyxzy", circuit_view="Steering"), finding=True)
-    assert "There are no estimates by EAP-IG yet: the view Heads makes them." in said(at)
 
 
 def test_a_finding_is_opened_with_its_own_model_and_with_another(written: bytes) -> None:

@@ -35,15 +35,24 @@ def other_head(at: AppTest) -> tuple[object, object]:
     return at.selectbox(key="other_layer").value, at.selectbox(key="other_head").value
 
 
-def test_a_head_beside_itself_has_a_difference_of_nothing() -> None:
+def test_a_head_beside_itself_and_the_export_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     at = page(layer="0", head="1", other_layer="0", other_head="1")
     assert f"Both maps are over the same tokens. {ALIKE}" in said(at)
-    apps.run(at.selectbox(key="other_head").set_value("2"))
+    at.selectbox(key="other_layer").set_value("1")
+    apps.run(at.selectbox(key="other_head").set_value("3"))
     assert ALIKE not in said(at)
-    assert ALIKE in said(press(page(EDITED, layer="1", edits=EDITS), "undo"))
+    figure = exported(at, monkeypatch)
+    name = "Letters · Decoder self-attention · Layer {}, head {}".format
+    assert figure.title == f"{name(1, 3)} − {name(0, 1)}"
+    assert figure.title in said(at), "as it is called on screen"
+    place = [figure.about[f"{name} of the second"] for name in ("part", "layer", "head")]
+    assert place == ["decoder.self_attn", "1", "3"]
+    assert "interventions of the second" not in figure.about
 
 
-def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -> None:
+def test_models_that_cut_a_text_differently_are_compared_over_what_both_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """`letters` has bytes and a causal mask, `reviews` words and a class."""
     at = page(MODEL, other_model="reviews", text="the dog", layer="0", head="1")
     found = {key: sent(at, key)[0] for key in ("map_first", "map_second", "map_difference")}
@@ -58,6 +67,9 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
     assert "Left out" not in said(at)
     for header in found.values():
         assert [each["rows"] for each in header["beside"]] == list(rows.values())
+    figure = exported(at, monkeypatch)
+    assert list(figure.rows) == list(figure.columns) == rows["map_difference"]
+    assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
 
 
 def test_answers_and_other_texts_have_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,13 +106,6 @@ def test_the_other_model_reads_the_text(tmp_path: Path, monkeypatch: pytest.Monk
     assert not views(at)
 
 
-def test_a_difference_is_exported_with_its_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = page(MODEL, other_model="reviews", text="the dog")
-    figure = exported(at, monkeypatch)
-    assert figure.rows == figure.columns == ("<s>/<cls>", "the", "␣dog")
-    assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
-
-
 def test_long_ranks_wait_and_both_shapes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "QUICK", 1)
     monkeypatch.setattr(results_cache, "_results", results_cache.cache_of(10**6))
@@ -117,7 +122,7 @@ def test_long_ranks_wait_and_both_shapes_are_said(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("at_the_machine")
 def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = trained_run(tmp_path / "runs")
+    run = trained_run(tmp_path / "runs", steps=2)
     at = page(STEP, model=run.name, text="cab", part="Cross")
     assert "map_difference" in views(at), "the answer may be another one, but the rows are the same"
     steps = at.selectbox(key="other_step")
@@ -141,25 +146,16 @@ def test_steps_beside_a_model_are_shown(tmp_path: Path, monkeypatch: pytest.Monk
     assert at.selectbox(key="other_step").options[0] == "0"
 
 
-def test_the_difference_is_exported_with_both_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = page(layer="0", head="1", other_layer="1", other_head="3")
-    figure = exported(at, monkeypatch)
-    name = "Letters · Decoder self-attention · Layer {}, head {}".format
-    assert figure.title == f"{name(1, 3)} − {name(0, 1)}"
-    assert figure.title in said(at), "as it is called on screen"
-    found = figure.about
-    place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
-    assert place == ["decoder.self_attn", "1", "3"]
-    assert "interventions of the second" not in found
-
-
 def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what was undone nor what does not fit."""
     undone, misfit = AblateHead("decoder.self_attn", 0, 2), AblateHead("decoder.self_attn", 9, 0)
     address = to_address(EditHistory((SECOND_HEAD, misfit, undone), 2))
-    found = exported(page(EDITED, layer="1", edits=address), monkeypatch).about
+    at = page(EDITED, layer="1", edits=address)
+    assert ALIKE not in said(at)
+    found = exported(at, monkeypatch).about
     assert found["interventions of the second"] == "Layer 0, head 1: zero ablation"
     assert found["the same in an address"] == f"edits={EDITS}"
+    assert ALIKE in said(press(press(at, "undo"), "undo"))
 
 
 def test_the_other_side_follows_what_is_chosen_until_somebody_chooses_there() -> None:

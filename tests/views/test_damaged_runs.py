@@ -10,6 +10,7 @@ import pytest
 from explorer.runs.run import create
 from explorer.runs.worker import train_to_end
 from explorer.tasks import task_of
+from explorer.views.inside_training import landscape_view, over_snapshots
 from tests import apps
 from tests.browser.page_views import CHOICES
 from tests.grids import grid
@@ -24,6 +25,13 @@ FILES = (
 PAGES = ("training", "inside_training", "training_history", "runs")
 VIEWS = [(page, view) for page in PAGES for view in CHOICES[page][1]]
 HOW = ("cut", "empty", "another type", "missing", "a folder", "another run's", "another task")
+
+
+@pytest.fixture(autouse=True)
+def _few_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes many passes takes a few: not its numbers are looked at."""
+    monkeypatch.setattr(landscape_view, "SIDE", 3)
+    monkeypatch.setattr(over_snapshots, "BATCHES", 2)
 
 
 def damage(path: Path, other: Path, how: str) -> None:
@@ -47,12 +55,12 @@ def damage(path: Path, other: Path, how: str) -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A trained run of each of two tasks, one of which has a text."""
     root, text = tmp_path_factory.mktemp("whole"), labelled_table()
-    task, tiny = task_of("sentences", text), tiny_spec("reverse")
+    task, tiny = task_of("sentences", text), tiny_spec("reverse", steps=3)
     sizes = {name: getattr(tiny.model, name) for name in ("d_model", "n_heads", "d_ff", "n_layers")}
     spec = replace(tiny, task=task.name, model=task.model.replace(**sizes, sink_logit=True))
     run = create(root, spec, text)
     assert train_to_end(run.folder) == "done"
-    return {"sentences": run.folder, "reverse": trained_run(root).folder}
+    return {"sentences": run.folder, "reverse": trained_run(root, steps=3).folder}
 
 
 def test_another_task_or_a_cut_text_is_one_sentence(whole: dict[str, Path], tmp_path: Path) -> None:

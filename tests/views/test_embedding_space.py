@@ -32,14 +32,12 @@ def column(at: AppTest, name: str) -> list[Any]:
     return next(list(each.value[name]) for each in at.dataframe if name in each.value.columns)
 
 
-def test_the_caption_says_how_much_the_axes_hold() -> None:
-    opened = opened_model.open_model("letters")
-    held = percent(sum(principal_axes(opened.model.last_stack.embedding.weight).shares[:2]))
-    assert f"picture keeps {held} of the differences" in said(page("letters"))
-
-
 def test_another_token_of_the_text_has_other_neighbours_and_the_same_chart() -> None:
-    at = page("letters", in_3d="true")
+    at = page("letters")
+    table = opened_model.open_model("letters").model.last_stack.embedding.weight
+    held = percent(sum(principal_axes(table).shares[:2]))
+    assert f"picture keeps {held} of the differences" in said(at)
+    apps.run(at.toggle(key="in_3d").set_value(True))
     before, spec = list(column(at, "cosine similarity")), chart(at)
     apps.run(at.selectbox(key="near").set_value(2))
     assert list(column(at, "cosine similarity")) != before

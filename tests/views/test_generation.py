@@ -62,28 +62,16 @@ def test_a_candidate_that_is_a_part_of_a_character_says_which(shipped_models: No
 
 
 def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
-    for sampling, words in [
-        (Sampling(), "104 tokens can be sampled, 896 round to probability 0."),
-        (Sampling(0.005), "1 token can be sampled, 999 round to probability 0."),
-        (
-            Sampling(0.005, top_k=50),
-            "top-k cuts 950 tokens (probability 0): 1 token can be sampled, 49 round to",
-        ),
-        (Sampling(top_k=50), "top-k cuts 950 tokens (probability 1.93e−22): 50 tokens can be"),
-        (
-            Sampling(0.005, top_k=2),
-            "top-k cuts 998 tokens (probability 0): 1 token can be sampled, 1 rounds to",
-        ),
-        (
-            Sampling(top_k=5_000),
-            "top-k cuts 0 tokens (probability 0): 104 tokens can be sampled, 896",
-        ),
-        (Sampling(0.005, 50, 0.9), "top-p cuts 49 tokens (probability 0): 1 token can be sampled."),
-        (
-            Sampling(top_p=0.9),
-            "top-p cuts 997 tokens (probability 0.0498): 3 tokens can be sampled.",
-        ),
-    ]:
+    for how, words in {
+        (1.0,): "104 tokens can be sampled, 896 round to probability 0.",
+        (0.005,): "1 token can be sampled, 999 round to probability 0.",
+        (1.0, 50): "top-k cuts 950 tokens (probability 1.93e−22): 50 tokens can be sampled.",
+        (0.005, 2): "cuts 998 tokens (probability 0): 1 token can be sampled, 1 rounds to",
+        (1.0, 5_000): "top-k cuts 0 tokens (probability 0): 104 tokens can be sampled, 896",
+        (0.005, 50, 0.9): "top-p cuts 49 tokens (probability 0): 1 token can be sampled.",
+        (1.0, None, 0.9): "top-p cuts 997 tokens (probability 0.0498): 3 tokens can be sampled.",
+    }.items():
+        sampling = Sampling(*how)  # type: ignore[arg-type]
         assert words in cut_summary(sampling_stages(LOGITS, sampling), sampling)
     some, sampling = LOGITS[:10].clone(), Sampling(top_k=5)
     some[3] = -torch.inf
@@ -91,13 +79,10 @@ def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
     assert words in cut_summary(sampling_stages(some, sampling), sampling)
 
 
-def test_what_is_cut_is_marked_and_what_changes_nothing_has_no_column() -> None:
+def test_what_is_cut_is_marked_and_at_temperature_0_nothing_is_sampled() -> None:
     assert [*next(iter(cells(page(), "stages").values()))] == ["logit", "softmax"]
     shown = cells(page(top_k="4", top_p="0.6"), "stages")
     assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
-
-
-def test_at_temperature_0_nothing_is_sampled() -> None:
     at = page(temperature="0.0")
     assert "at temperature 0 nothing is sampled" in next_token(at)
     assert [row["temperature 0"] for row in cells(at, "stages").values()].count("1.00") == 1
@@ -106,45 +91,43 @@ def test_at_temperature_0_nothing_is_sampled() -> None:
 
 
 def test_branches_are_sampled_forced_undone_and_in_the_address() -> None:
-    for model in WRITES:
-        at = page(model=model, length="3")
-        assert not branches(at)
-        one = branches(press(at, "draw"))
-        assert one.startswith("0d")
-        more = branches(press(at, "write_on"))
-        assert more.startswith(f"{one}.1d")
-        assert branches(press(at, "undo_writing")).startswith(f"{one}~1d")
-        assert branches(press(at, "redo_writing")) == more
-        assert not branches(press(at, "clear_writing"))
-        again = page(model=model, branches=more)
-        assert branches(again) == more
-        assert len(again.dataframe[0].value) == 1
-
-
-def test_a_step_of_the_branch_shows_what_was_then_and_goes_on_from_there() -> None:
-    for model in WRITES:
-        at = press(page(model=model, length="3"), "write_on")
-        whole, last = branches(at), steps_of(at, "written") - 1
-        assert at.session_state["written"] == last
-        then = page(model=model, branches=whole.replace("d", "f"), written="1")
-        alone = page(model=model, branches=whole.partition("-")[0].replace("d", "f"))
-        assert cells(then, "stages") == cells(alone, "stages")
-        assert "written" in then.query_params
-        sizes = [sent(each, "decoded_head")[0]["rows"] for each in (then, at)]
-        assert len(sizes[0]) == len(sizes[1]), "the map keeps its size"
-        assert "·" in sizes[0]
-        then.text_input(key="typed").set_value("the" if model == "letters" else "chat").run()
-        assert ".1f" in branches(then), "behind the step that is shown"
-        assert then.session_state["written"] == steps_of(then, "written") - 1
-
-
-def test_branches_belong_to_a_text_and_come_back_with_it() -> None:
-    at = press(page(), "draw")
-    before, text = branches(at), at.text_input(key="text").value
-    at.text_input(key="text").set_value("the hat").run()
+    """They belong to a text, and come back with it."""
+    at = page(model="translation", length="3")
+    assert not branches(at)
+    one = branches(press(at, "draw"))
+    assert one.startswith("0d")
+    more = branches(press(at, "write_on"))
+    assert more.startswith(f"{one}.1d")
+    assert branches(press(at, "undo_writing")).startswith(f"{one}~1d")
+    assert branches(press(at, "redo_writing")) == more
+    text = at.text_input(key="text").value
+    at.text_input(key="text").set_value("the cat").run()
     assert not branches(at)
     at.text_input(key="text").set_value(text).run()
-    assert branches(at) == before
+    assert branches(at) == more
+    assert not branches(press(at, "clear_writing"))
+    again = page(model="translation", branches=more)
+    assert branches(again) == more
+    assert len(again.dataframe[0].value) == 1
+
+
+@pytest.mark.parametrize(("model", "word"), [("letters", "the"), ("translation", "chat")])
+def test_a_step_of_the_branch_shows_what_was_then_and_goes_on_from_there(
+    model: str, word: str
+) -> None:
+    at = press(page(model=model, length="3"), "write_on")
+    whole, last = branches(at), steps_of(at, "written") - 1
+    assert at.session_state["written"] == last
+    then = page(model=model, branches=whole.replace("d", "f"), written="1")
+    alone = page(model=model, branches=whole.partition("-")[0].replace("d", "f"))
+    assert cells(then, "stages") == cells(alone, "stages")
+    assert "written" in then.query_params
+    sizes = [sent(each, "decoded_head")[0]["rows"] for each in (then, at)]
+    assert len(sizes[0]) == len(sizes[1]), "the map keeps its size"
+    assert "·" in sizes[0]
+    then.text_input(key="typed").set_value(word).run()
+    assert ".1f" in branches(then), "behind the step that is shown"
+    assert then.session_state["written"] == steps_of(then, "written") - 1
 
 
 def test_generation_stops_and_says_why() -> None:
@@ -195,13 +178,6 @@ def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
     assert at.button(key="draw").disabled
 
 
-def test_what_was_chosen_is_there_again_after_another_way() -> None:
-    at = page(temperature="0.5")
-    for way in ["Beam search", "Token by token"]:
-        at.segmented_control(key="way").set_value(way).run()
-    assert at.slider(key="temperature").value == 0.5
-
-
 def test_a_model_that_must_begin_with_a_token_begins_with_it(own_models: Path) -> None:
     save_forced_to_begin(own_models, "begins")
     at = page(model="begins", seed="3", temperature="2.0")
@@ -209,5 +185,7 @@ def test_a_model_that_must_begin_with_a_token_begins_with_it(own_models: Path) -
     assert branches(press(at, "draw")) == "0d5"
     written = branches(press(at, "write_on")).split("d")[-1].split("-")
     assert not {"6", "7"} & set(written)
-    for way, view in [("Beam search", "beam_tree"), ("Teacher forcing", "forcing")]:
-        assert view in views(page(model="begins", way=way))
+    apps.run(at.segmented_control(key="way").set_value("Beam search"))
+    assert "beam_tree" in views(at)
+    apps.run(at.segmented_control(key="way").set_value("Token by token"))
+    assert at.slider(key="temperature").value == 2.0, "what was chosen is there again"

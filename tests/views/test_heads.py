@@ -1,6 +1,6 @@
 """The Heads page without a browser: its ways out, its bounds, and what it leaves out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import parse_qs
 
@@ -51,14 +51,24 @@ def test_where_a_view_is_of_other_attention_it_shows_that(side: str, key: str, w
     assert sentence not in said(at)
 
 
-def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(forward: ForwardPass, part: str, layer: int = 0) -> Tensor:
-        return torch.zeros(len(forward.rows(part)), len(forward.columns(part)), dtype=torch.bool)
+@pytest.mark.parametrize(
+    ("mask", "sides", "why"),
+    [
+        (torch.zeros, ["Finder", "Similarity", "Sinks"], "Every row of this attention is fully"),
+        (torch.eye, ["Sinks"], "enter a text of at least two tokens"),
+    ],
+)
+def test_where_nothing_is_attended_to_the_page_says_why(
+    mask: Callable[[int, int], Tensor], sides: list[str], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row has a key, so no metric a value; or each has itself alone, so there is no sink."""
 
-    monkeypatch.setattr(ForwardPass, "mask", nothing)
-    for side in ["Finder", "Similarity", "Sinks"]:
-        at = page(side=side, model="letters", text="the cat that sat")
-        assert "Every row of this attention is fully masked" in said(at)
+    def masked(forward: ForwardPass, part: str, layer: int = 0) -> Tensor:
+        return mask(len(forward.rows(part)), len(forward.columns(part))).bool()
+
+    monkeypatch.setattr(ForwardPass, "mask", masked)
+    for side in sides:
+        assert why in said(page(side=side, model="letters", text="a hat"))
 
 
 def test_the_table_has_the_scale_of_its_metric() -> None:
@@ -135,12 +145,6 @@ def test_a_text_of_one_token_is_not_attributed() -> None:
     assert "at least two tokens" in said(page(side="Attribution", model="letters", text="t"))
     at = page(side="Attribution", model="letters", text="that cat")
     assert "Integrated gradients with 64 steps sum to " in said(at)
-
-
-def test_where_there_is_no_sink_the_page_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ForwardPass, "mask", lambda self, *_: torch.eye(len(self.target)).bool())
-    at = page(side="Sinks", model="letters", text="a hat")
-    assert "enter a text of at least two tokens" in said(at)
 
 
 def test_the_experiments_are_drawn_with_the_typed_first_token() -> None:

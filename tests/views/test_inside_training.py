@@ -17,7 +17,12 @@ from explorer.runs.worker import advance
 from explorer.tasks import TASKS
 from explorer.tasks.data_summary import examples_of
 from explorer.text.number_format import three
-from explorer.views.inside_training import chosen_run, one_update_view
+from explorer.views.inside_training import (
+    chosen_run,
+    landscape_view,
+    one_update_view,
+    over_snapshots,
+)
 from models.losses import IGNORE
 from models.training import Batch, train
 from tests import apps
@@ -26,6 +31,7 @@ from tests.tiny import tiny_run, trained_run
 from tests.views.drawing import pasted, put_state, run, sent
 
 PAGE = "training/inside_training"
+SCORES = {"inside_view": "Head scores"}
 
 
 @pytest.fixture
@@ -39,7 +45,8 @@ def runs(
 
 @pytest.fixture
 def trained(runs: Path) -> Run:
-    return trained_run(runs)
+    """At its end, with snapshots 0, 1, 2, 3, 5 and 6."""
+    return trained_run(runs, steps=6)
 
 
 def loss_at(made: Run, step: int) -> float:
@@ -52,27 +59,22 @@ def values(at: AppTest) -> dict[str, str]:
     return dict(zip(*(at.dataframe[0].value[name] for name in ("what", "value")), strict=True))
 
 
-def test_it_is_of_the_models_run_or_the_newest_until_one_is_chosen(runs: Path) -> None:
-    first, second = trained_run(runs), trained_run(runs, optimizer="muon")
-    for asked in ({}, {"model": "reviews"}, {"model": first.name, "run": second.name}):
+def test_it_is_of_the_models_run_or_the_newest_until_one_is_chosen(
+    trained: Run, runs: Path
+) -> None:
+    """RETRAINED_EXACTLY is said where the weights trained again are the snapshot's, bit for bit."""
+    second = trained_run(runs, optimizer="muon", steps=6)
+    for asked in ({"model": "reviews"}, {"model": trained.name, "run": second.name}):
         assert apps.page(PAGE, **asked).selectbox(key="run").value == second.name
-    at = apps.page(PAGE, model=first.name, update_after="1", update_stage="1")
+    at = apps.page(PAGE, model=trained.name, update_after="0", update_stage="1")
     chosen = at.selectbox(key="run")
-    assert chosen.value == first.name
-    assert f"their mean, {three(loss_at(first, 2))} nats" in said(at)
-    put_state(at, update_after=4)
-    apps.run(chosen.set_value(second.name))
-    assert f"their mean, {three(loss_at(second, 6))} nats" in said(at)
-
-
-def test_an_update_after_a_snapshot_is_the_one_of_the_run(trained: Run) -> None:
-    """The sentence SAME is said where the weights trained again are the snapshot's, bit for bit."""
-    at = apps.page(PAGE, run=trained.name, update_stage="1")
-    for place, step in ((0, 0), (3, 3), (6, 10)):
-        put_state(at, update_after=place)
-        assert f"Update {step + 1} of 12. The stronger a cell" in said(at)
+    assert chosen.value == trained.name
+    for place, step, made in ((0, 0, trained), (4, 5, trained), (3, 3, second)):
+        at.session_state["update_after"] = place
+        apps.run(chosen.set_value(made.name))
+        assert f"Update {step + 1} of 6. The stronger a cell" in said(at)
         assert one_update_view.RETRAINED_EXACTLY in said(at)
-        assert f"their mean, {three(loss_at(trained, step + 1))} nats" in said(at)
+        assert f"their mean, {three(loss_at(made, step + 1))} nats" in said(at)
 
 
 def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(runs: Path) -> None:
@@ -93,51 +95,42 @@ def test_the_saved_state_of_a_run_gives_the_update_that_a_resume_does(runs: Path
     assert loss_at(made, 2) == pytest.approx(report.loss, rel=1e-6)
 
 
-def test_too_long_a_training_is_not_made(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_update_view, "MOST", 0)
-    at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
-    assert "so the gradient is shown without the update" in said(at)
-    norms = {row.step: row.grad_norm for row in trained.metrics().rows}
-    assert norms[3] is not None
-    assert values(at)["gradient norm, all parts"] == three(norms[3])
-
-
-def test_programs_are_fitted_at_every_snapshot(trained: Run) -> None:
-    metric = {"inside_view": "Head scores", "scores_metric": "Strongest program"}
-    at = apps.page(PAGE, run=trained.name, **metric)
-    assert "fitted at every snapshot on 8 lines" in apps.said(at)
-
-
-def test_every_stage_and_an_example_are_drawn_and_what_is_too_much_is_said(trained: Run) -> None:
-    at = apps.page(PAGE, run=trained.name, update_after="0", update_example="2")
-    seen = set()
-    for stage in (0, 2, 3, 4, 5, 1):
+def test_every_stage_and_an_example_are_drawn(trained: Run, tmp_path: Path) -> None:
+    """And the lines to paste make the losses of the picture."""
+    at = apps.page(PAGE, run=trained.name, update_after="3", update_example="2")
+    seen = apps.views(at)
+    for stage in (2, 3, 4, 5, 1):
         put_state(at, update_stage=stage)
         seen |= apps.views(at)
     assert {"update_reads_0", "batch_losses", "update_gradient", "update_update"} <= seen
     assert "Example 2, encoder" in said(at)
-    batch = trained.task().batch(0, trained.spec.training)
+    batch = trained.task().batch(3, trained.spec.training)
     (example,) = examples_of(trained.task(), Batch(batch.inputs, batch.labels), 3)[2:]
     header, _ = sent(at, "update_reads_1")
     assert header["labels"] == [token.label for token in example.inputs[-1]]
-    assert "train a model on it first" in said(apps.page(PAGE, run_task="negation"))
-    at = apps.page(PAGE, run=trained.name, inside_view="Head scores", scores_text="a" * 300)
-    assert "This text is 30" in said(at)
-    at = apps.page(PAGE, run=trained.name, inside_view="Loss landscape")
-    assert f"{17 * 17 + len(trained.snapshots())} forward passes in all" in said(at)
-
-
-def test_the_lines_make_the_losses_of_the_picture(trained: Run, tmp_path: Path) -> None:
-    at = apps.page(PAGE, run=trained.name, update_after="3", update_stage="1")
-    made, _ = run(pasted(at), tmp_path)
-    header, _ = sent(at, "batch_losses")
-    losses = made["update"].losses
-    assert header["shape"] == list(losses.shape)
+    losses = run(pasted(at), tmp_path)[0]["update"].losses
+    assert sent(at, "batch_losses")[0]["shape"] == list(losses.shape)
     assert f"their mean, {three(float(losses[~losses.isnan()].mean()))} nats" in said(at)
 
 
-def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: Path) -> None:
-    made = tiny_run(runs)
+def test_what_is_computed_and_what_is_too_much_is_said(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landscape_view, "SIDE", 3)
+    trained = trained_run(runs, steps=2)
+    for asked, words in (
+        ({"inside_view": "Loss landscape"}, f"{3 * 3 + 3} forward passes in all"),
+        (SCORES | {"scores_metric": "Strongest program"}, "fitted at every snapshot on 8 lines"),
+        (SCORES | {"scores_text": "a" * 300}, "This text is 30"),
+    ):
+        assert words in said(apps.page(PAGE, run=trained.name, **asked))
+    assert "train a model on it first" in said(apps.page(PAGE, run_task="negation"))
+
+
+def test_settings_that_changed_while_it_trained_are_those_of_its_updates(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tiny_run(runs, steps=6)
     for progress in advance(made.folder):
         if progress.report.step == 3:
             made.change(lr=0.0007, clip=0.01, label_smoothing=0.2)
@@ -145,18 +138,27 @@ def test_settings_that_changed_while_it_trained_are_those_of_its_updates(runs: P
     words = "Label smoothing of 0.200 is included."
     at = apps.page(PAGE, run=made.name, update_after="1", update_stage="1")
     assert words not in said(at), "not of the beginning"
-    put_state(at, update_after=6)
-    mean = f"their mean, {three(loss_at(made, 11))} nats"
+    put_state(at, update_after=4)
+    mean = f"their mean, {three(loss_at(made, 6))} nats"
     assert all(each in said(at) for each in (words, one_update_view.RETRAINED_EXACTLY, mean))
     assert values(put_state(at, update_stage=2))["clipped to at most"] == "0.0100"
-    model, now = open_folder(dict(made.snapshots())[12]).model, made.spec_now().training
-    found = [*gradients(model, lambda at: made.task().batch(12 + at, now), 32, 0.2)]
+    monkeypatch.setattr(over_snapshots, "BATCHES", 4)
+    model, now = open_folder(dict(made.snapshots())[6]).model, made.spec_now().training
+    found = [*gradients(model, lambda at: made.task().batch(6 + at, now), 4, 0.2)]
     squared = three(noise_scale(found, now.batch_size).squared_gradient)
     assert values(apps.page(PAGE, run=made.name, inside_view="Gradient noise"))["‖G‖²"] == squared
 
 
-def test_too_much_is_refused_unopened(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_is_not_computed_or_refused_unopened(
+    trained: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
+        patch.setattr(one_update_view, "MOST", 0)
+        at = apps.page(PAGE, run=trained.name, update_after="2", update_stage="2")
+        assert "so the gradient is shown without the update" in said(at)
+        norms = {row.step: row.grad_norm for row in trained.metrics().rows}
+        assert norms[3] is not None
+        assert values(at)["gradient norm, all parts"] == three(norms[3])
         patch.setattr("models.losses.LARGE_LOGITS", 1)
         at = apps.page(PAGE, run=trained.name, update_after="1")
         assert one_update_view.TOO_MANY_LOGITS in said(at)
@@ -169,7 +171,7 @@ def test_too_much_is_refused_unopened(trained: Run, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("task", ["reverse", "negation"])
 def test_losses_without_numbers(runs: Path, monkeypatch: pytest.MonkeyPatch, task: str) -> None:
-    made = trained_run(runs, task=task)
+    made = trained_run(runs, task=task, steps=3)
     real = one_update_view.take_apart
 
     def diverged(*given: Any) -> OneUpdate:
