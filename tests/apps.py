@@ -13,12 +13,13 @@ from explorer.views.shared import export_panel
 from tests.served import ROOT
 
 FIRST = "overview/overview"
-SHELL = str(ROOT / "explorer" / "app" / "shell.py")
 
 
-def page(path: str, **address: Any) -> AppTest:
-    """A page of the app, such as "attention/heads"; a list is a parameter of several values."""
-    at = at_address(SHELL, **address)
+def page(path: str, state: dict[str, Any] | None = None, /, **address: Any) -> AppTest:
+    """A page, such as "attention/heads", in this state; a list is a parameter of several values."""
+    at = at_address(str(ROOT / "explorer" / "app" / "shell.py"), **address)
+    for key, value in (state or {}).items():
+        at.session_state[key] = value
     if path != FIRST:  # its name only leads to the root
         at.switch_page(f"../../pages/{path}.py")
     return run(at)
@@ -32,8 +33,7 @@ def page_alone(path: str, **address: Any) -> AppTest:
 def at_address(script: str, **address: Any) -> AppTest:
     """A script that has not run yet."""
     at = AppTest.from_file(script, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
+    at.query_params.update(address)
     return at
 
 

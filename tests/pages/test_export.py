@@ -24,18 +24,22 @@ from explorer.views.shared import export_panel
 from tests import apps
 from tests.apps import said, views
 from tests.browser.page_views import table
-from tests.pages.drawn import ATTENTION, DRAWN, SAID
 from tests.source import ROOT
 from tests.views.drawing import every_view
 
+ATTENTION = {
+    "Encoder": "encoder.self_attn",
+    "Decoder": "decoder.self_attn",
+    "Cross": "decoder.cross_attn",
+}
 POSITIONS = "input/positions"
 """Its pictures are of a formula, not of a model."""
 STUDENT = "I am a student"
 """An example of a mask, which is of no model."""
 COMPARED = "experiments/compare"
 """The page names its main figure after both sides."""
-NUMBERS, PRINTED = ("csv", "json", "npz"), ("png", "svg", "pdf")
-"""Of every figure; and of one of each kind, while one of each unit has one of these in turn."""
+NUMBERS, PRINTED = ("csv", "json", "npz"), ("png", "svg", "pdf", "html")
+"""Of every figure; and of one chart: tests/export prints maps and tables."""
 ONE_STACK = {"model": "letters"}
 SOMETHING = {
     "Rollout": ONE_STACK,
@@ -67,24 +71,22 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
         in_files.append(drawn)
         return []
 
-    monkeypatch.setattr("explorer.export.print_figure.DOTS_PER_INCH", 30)  # 300 in tests/export
     monkeypatch.setattr(export_panel, "_choose_figure", keep_figures)
     monkeypatch.setattr(export_panel, "file_formats", keep_views)
     seen: set[str] = set()
-    printed: dict[tuple[type, bool], set[str]] = {}
+    is_printed = False
     for (path, asked), part in zip(every_view(), cycle(ATTENTION), strict=False):
         view = next(iter(asked.values()), path)
         with subtests.test(path=path, asked=asked):
             offered.clear()
             in_files.clear()
             address = {"model": "translation", "part": part, **asked, **SOMETHING.get(view, {})}
-            at = opened_page(path, [*expanders(), "export", "code"], address)
+            opened = dict.fromkeys([*expanders(), "export", "code"], True)
+            at = apps.page(path, opened, **address)
             assert len(at.title) == 1
             assert address["model"] != "translation" or at.session_state["part"] == ATTENTION[part]
             for key, name in asked.items():
                 assert at.session_state[key] == name, "this is the view that was asked for"
-            assert SAID.get(path, "") in said(at)
-            assert DRAWN.get((path, *asked.values()), set()) <= views(at)
             assert "import" in str(at.code[0].value)
             assert "Run this in the folder of the README" in said(at)
             shown: dict[str, PageView] = at.session_state[SESSION_KEY].state(PageViews).drawn
@@ -95,8 +97,8 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
                 assert not offered
                 continue
             seen |= shown.keys()
-            (figures,), (drawn,) = offered, in_files
-            assert [*drawn] == [*shown.values()]
+            (figures,), (exported,) = offered, in_files
+            assert [*exported] == [*shown.values()]
             made = [one.figures() for one in shown.values()]
             assert all(made), "drawn, but not exported"
             kinds = {"<canvas" in one.offline.html for one in shown.values() if one.offline}
@@ -110,25 +112,13 @@ def test_every_view_is_exported(monkeypatch: pytest.MonkeyPatch, subtests: pytes
             starts = tuple(f"{title} · " for title in (*named, STUDENT))
             maps = [figure.title for figure in whole if isinstance(figure, FigureData)]
             assert path == POSITIONS or all(title.startswith(starts) for title in maps), maps
-            for place, figure in enumerate(figures):
-                every = {ending: make for _, ending, make in formats(figure, drawn)}
-                endings = [*NUMBERS, *([] if place else ["html"])]
-                units = printed.setdefault((type(figure), is_table(figure)), set())
-                in_turn = PRINTED[len(units) % 3 :][: 1 if units else 3]
-                endings += in_turn if figure.unit not in units else ()
-                units.add(figure.unit)
+            for figure in figures:
+                every = {ending: make for _, ending, make in formats(figure, exported)}
+                is_chart = not (isinstance(figure, FigureData) or is_table(figure))
+                endings = [*NUMBERS, *(PRINTED if is_chart and not is_printed else ())]
+                is_printed = is_printed or is_chart
                 read(figure, {ending: every[ending]() for ending in endings})
     assert seen >= {"flow_edges", "positions_3d", "beside_0"}
-
-
-def opened_page(path: str, opened: Sequence[str], address: dict[str, str]) -> AppTest:
-    """A page whose expanders of these keys are open from the beginning."""
-    at = apps.at_address(apps.SHELL, **address)
-    for key in opened:
-        at.session_state[key] = True
-    if path != apps.FIRST:
-        at.switch_page(f"../../pages/{path}.py")
-    return apps.run(at)
 
 
 def on_screen(at: AppTest) -> tuple[set[str], int]:
@@ -173,7 +163,7 @@ def test_the_list_of_figures_leaves_out_what_all_begin_with() -> None:
 
 def read(figure: Figure, files: dict[str, bytes]) -> None:
     """The library of each kind of file opens it."""
-    png, svg, pdf, html = map(files.get, (*PRINTED, "html"))
+    png, svg, pdf, html = map(files.get, PRINTED)
     if png is not None:
         Image.open(io.BytesIO(png)).verify()
     assert svg is None or ElementTree.fromstring(svg).tag.endswith("}svg")

@@ -1,10 +1,12 @@
 """Every page and every view, alone and in the app, of every kind of model, and of none."""
 
 import json
+from itertools import cycle, product
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.map_summary import summary_of
 from explorer.catalog import opened_model
@@ -17,7 +19,6 @@ from explorer.text.number_format import three
 from tests import apps
 from tests.apps import said, views
 from tests.grids import grid
-from tests.pages.drawn import DRAWN
 from tests.tiny import save_model, save_small_models
 from tests.views.drawing import PAGES, every_view, path_of, press, with_overflow, without_numbers
 
@@ -35,7 +36,36 @@ WITHOUT_PASS = {
     *(("training/runs", each) for each in ("All runs", "Races and sweeps")),
 }
 """Views without the chosen model's forward pass over the text."""
-WRITING = ("generation/generation",)
+GENERATION = "generation/generation"
+STAGES, STREAM = "forward_pass/forward_pass", "decoder.0.resid_mid"
+MASKS = {"mask_padding", "mask_causal", "mask_both"}
+MAPS = {"map_first", "map_second"}
+DRAWN: dict[tuple[str, ...], set[str]] = {
+    ("attention/heads", "Finder"): {"best_heads", "heads_table", "found_head"},
+    ("attention/heads", "Similarity"): {"nearest_heads", "similarity"},
+    ("attention/heads", "Map of heads"): {"head_of_map"},
+    ("attention/heads", "Distribution"): {"decile_0"},
+    ("attention/heads", "Rollout"): {"rollout"},
+    ("attention/heads", "Flow"): {"flow"},
+    ("attention/heads", "Attribution"): {"attribution"},
+    ("generation/generation", "Token by token"): {
+        *("decoded", "stages", "branches_tree", "decoded_head", "written_steps")
+    },
+    ("generation/generation", "Beam search"): {"beam_tree"},
+    ("generation/generation", "Teacher forcing"): {"forcing"},
+    ("attention/head_steps",): {"stages"},
+    ("forward_pass/forward_pass",): {"stage_list", "stage_values"},
+    ("attention/masks", "I am a student"): MASKS,
+    ("attention/masks", "Your sentence"): {*MASKS, "scores", "masked", "weights"},
+    ("attention/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},
+    ("experiments/compare", "Another head"): {*MAPS, "map_difference"},
+    ("experiments/compare", "Another sentence"): {*MAPS, "map_difference"},
+    ("experiments/compare", "Your interventions"): {*MAPS, "map_difference"},
+    ("experiments/compare", "Another model"): MAPS,
+    ("models/checkpoints", "Weights"): {"weights_picture"},
+    ("models/checkpoints", "Heads"): {"head_statistics"},
+}
+"""The pictures of views that draw them of every model."""
 NOTHING_DRAWN = (
     "Rollout and flow follow the residual stream of one stack",
     "The weights of every head are NaN, so no metric has a value",
@@ -43,6 +73,7 @@ NOTHING_DRAWN = (
     "Some weights of this head are not finite, so they cannot be sorted",
     "An answer is attributed to at least two tokens that are not special",
     "is not finite, so it says nothing",
+    "This sentence is too short for a batch with its own beginning: add a word.",
 )
 NOTHING = "There is nothing to read yet: type a sentence."
 UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
@@ -63,85 +94,95 @@ STRANGE = {  # and what every page says of it
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
+def assert_draws(at: AppTest, path: str, asked: dict[str, str]) -> None:
+    """The pictures of this view are there, or a sentence says why not."""
+    drawn = DRAWN.get((path, *asked.values()), set())
+    assert drawn <= views(at) or any(each in said(at) for each in NOTHING_DRAWN)
+
+
 def test_a_classifier_and_a_single_token_have_every_view(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    """Each opens the model once and passes the text once at most.
+    """A classifier of one word; where it writes none, a decoder of one letter.
 
-    Of the encoder-decoder, test_export.py draws every view.
+    Each view opens the model once and passes the text once at most. Of the encoder-decoder,
+    test_export.py draws every view.
     """
     opened = Mock(wraps=opened_model._open)
     passed = Mock(wraps=forward_pass.run_batch_uncached)
     monkeypatch.setattr(opened_model, "_open", opened)
     monkeypatch.setattr(forward_pass, "run_batch_uncached", passed)
     for path, asked in every_view():
-        one = ("letters", "t") if path in WRITING else ("reverse", "7")
-        for model, text in (("reviews", "not a cat"), one):
-            with subtests.test(path=path, asked=asked, model=model):
-                forget(open_model(model))
-                opened.reset_mock()
-                passed.reset_mock()
-                at = apps.page(path, model=model, text=text, **asked)
-                times = [each.args[0] for each in opened.mock_calls].count(model)
-                assert times == 1 or path == "training/training"  # which may open that of its task
-                passes = [(each.args[0].name, each.args[1]) for each in passed.mock_calls]
-                assert passes.count((model, (text,))) <= 1
-                assert len(at.title) == 1
-                if path in WRITING and model == "reviews":
-                    why = "This model does not generate text: choose one with a decoder."
-                    assert why in said(at)
-                    assert not views(at)
-                    continue
-                drawn = DRAWN.get((path, *asked.values()), set())
-                reasons = any(each in said(at) for each in NOTHING_DRAWN)
-                assert drawn <= views(at) or reasons or "A padded batch" in asked.values()
-
-
-def test_no_numbers_have_every_view(own_models: Path, subtests: pytest.Subtests) -> None:
-    save_model(own_models, "broken", None, "the cat sleeps", positions="rotary")
-    without_numbers("broken")
-    says = {
-        "overview/overview": "The probabilities are not a number (NaN)",
-        "attention/attention": "The probabilities are not a number (NaN)",
-        "attention/head_steps": "no value",
-        "generation/generation": "The logits of this model are NaN, so it generates nothing",
-        "experiments/compare": "There is no divergence: a weight is not a number",
-    }
-    for path, asked in every_view():
+        model, text = ("letters", "t") if path == GENERATION else ("reviews", "cat")
         with subtests.test(path=path, asked=asked):
-            at = apps.page(path, model="broken", **asked)
-            assert "no value %" not in said(at)
-            assert "likeliest tokens" not in said(at)
-            assert "Every row sums to 1" not in said(at)
-            assert path != "generation/generation" or not views(at)
-            if "Permutation" in asked.values():
-                assert "The final vectors are NaN, so no change" in said(at)
-            if "Another model" not in asked.values():  # there is none
-                assert says.get(path, "") in said(at)
-    at = apps.page("forward_pass/forward_pass", model="broken", stage="decoder.0.resid_mid")
-    assert "This token's row, recomputed in float64: no value is finite" in said(at)
+            forget(open_model(model))
+            opened.reset_mock()
+            passed.reset_mock()
+            at = apps.page(path, model=model, text=text, **asked)
+            times = [each.args[0] for each in opened.mock_calls].count(model)
+            assert times == 1 or path == "training/training"  # which may open that of its task
+            passes = [(each.args[0].name, each.args[1]) for each in passed.mock_calls]
+            assert passes.count((model, (text,))) <= 1
+            assert len(at.title) == 1
+            assert_draws(at, path, asked)
+    at = apps.page(GENERATION, model="reviews")
+    assert "This model does not generate text: choose one with a decoder." in said(at)
+    assert not views(at)
+
+
+def test_what_is_no_number_is_said(own_models: Path) -> None:
+    save_model(own_models, "broken", None, "the cat sleeps", positions="rotary")
+    save_model(own_models, "other")
+    without_numbers("broken")
+    for path, asked, sentence in (
+        ("overview/overview", {}, "The probabilities are not a number (NaN)"),
+        ("attention/attention", {}, "The probabilities are not a number (NaN)"),
+        ("attention/head_steps", {}, "no value"),
+        ("input/positions", {"lab": "Permutation"}, "The final vectors are NaN, so no change"),
+        ("experiments/compare", {}, "There is no divergence: a weight is not a number"),
+        (GENERATION, {}, "The logits of this model are NaN, so it generates nothing"),
+        (STAGES, {"stage": STREAM}, "row, recomputed in float64: no value is finite"),
+    ):
+        at = apps.page(path, model="broken", **asked)
+        assert sentence in said(at)
+        if path == GENERATION:
+            assert not views(at)
     assert "max relative error" not in said(at)
     assert any(r"\text{NaN} = " in latex.value for latex in at.latex)
 
 
-@grid("kind, part", ("decoder", "encoder-decoder"), ("layer", "logits"))
 def test_a_pass_that_overflows_is_said_on_every_page(
-    own_models: Path, subtests: pytest.Subtests, kind: str, part: str
+    own_models: Path, subtests: pytest.Subtests, request: pytest.FixtureRequest
 ) -> None:
-    """And what can be drawn is drawn; Generation, which needs probabilities, has but a sentence."""
-    for name in ("huge", "other"):
-        save_model(own_models, name, None, "the cat sleeps", kind=kind)
-    with_overflow("huge", part)
-    for path, asked in every_view():
-        with subtests.test(path=path, asked=asked):
-            at = apps.page(path, model="huge", exhibit="1", **asked)  # of the museum: any fits
-            if path == "generation/generation":
+    """And what can be drawn is drawn; Generation, which needs probabilities, has but a sentence.
+
+    Each view has one of five models in turn, with `--thorough` each of them. The queries of one
+    are no numbers, nor is anything said of it that is computed from them.
+    """
+    save_model(own_models, "sound", None, "the cat sleeps")
+    models = [*product(("decoder", "encoder-decoder"), ("layer", "logits")), ("decoder", "queries")]
+    for kind, part in models:
+        save_model(own_models, f"{kind} {part}", None, "the cat sleeps", kind=kind)
+        if part == "queries":
+            without_numbers(f"{kind} {part}")
+        else:
+            with_overflow(f"{kind} {part}", part)
+    is_thorough = request.config.getoption("--thorough")
+    pairs = product(every_view(), models) if is_thorough else zip(every_view(), cycle(models))
+    for (path, asked), (kind, part) in pairs:
+        with subtests.test(path=path, asked=asked, kind=kind, part=part):
+            # Every model fits the first exhibit, and is compared with a sound one.
+            address = {"model": f"{kind} {part}", "exhibit": "1", "other_model": "sound", **asked}
+            at = apps.page(path, **address)
+            if path == GENERATION:
                 assert " so it generates nothing: choose another model." in said(at)
                 continue
-            drawn = DRAWN.get((path, *asked.values()), set())
-            assert drawn <= views(at) or any(each in said(at) for each in NOTHING_DRAWN)
+            assert_draws(at, path, asked)
             if (path, *asked.values()) not in WITHOUT_PASS:
                 assert said(at).count(NOT_FINITE) == 1
+            if part == "queries" and "Another model" not in asked.values():  # the other is sound
+                never = ("no value %", "likeliest tokens", "Every row sums to 1")
+                assert not any(words in said(at) for words in never)
 
 
 @grid("text, path", STRANGE, READING)

@@ -27,15 +27,19 @@ class Panel:
         """The numbers that the view under this key was sent."""
         return self._sent(key)[0]
 
-    def shows(self, key: str, name: str) -> None:
-        """What the lines made under this name is what the view shows, to the view's own step.
+    def shows(self, key: str, made: Any, at: Any = ..., within: float = 0.0) -> None:
+        """What the lines made is what the view shows at this place, to the view's own step.
 
         Numbers that are sent as they are differ by the rounding of single precision at most.
+        Those of other passes differ by at most this part, `within`, of the largest.
         """
         seen, step = self._sent(key)
-        made, known = as_array(self.made[name]), np.isfinite(seen)
+        seen, made = seen[at], as_array(made)
+        known = np.isfinite(seen)
         assert known.any()
-        rel, most = (1e-4, 1.01 * step) if step else (1e-5, 1e-6 * float(np.abs(made[known]).max()))
+        largest = float(np.abs(made[known]).max())
+        rel, most = (1e-4, 1.01 * step) if step else (1e-5, 1e-6 * largest)
+        most = max(most, within * largest)
         np.testing.assert_allclose(seen[known], made[known], rtol=rel, atol=most)
 
     def header(self, key: str) -> dict[str, Any]:
@@ -90,7 +94,7 @@ def panel(
     `folder` is where models lie that are not the project's: the lines name those in short.
     `state` is put first into widgets that no address holds.
     """
-    at = drawing.put_state(apps.page(path, **address), **{**(state or {}), "code": True})
+    at = apps.page(path, {**(state or {}), "code": True}, **address)
     lines = at.code[0].value
     assert str(folder) not in lines, "where a model lies is nobody else's business"
     return Panel(at, *drawing.run(lines, folder))

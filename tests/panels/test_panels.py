@@ -24,7 +24,7 @@ from tests.tiny import WORDS, save_forced_to_begin, save_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
 SOME, FEW = ("letters", "t5"), ("translation", "bert")
-WRITING = ("translation", "letters", "gpt2", "t5")
+WRITING, DECODERS = ("translation", "gpt2"), ("letters", "gpt2")
 masks = drawn(mask_both="mask", scores="scores", weights="weights")
 SCHEME, ORDER, LONGER = "input/positions", "Permutation", "Length extrapolation"
 SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
@@ -63,8 +63,8 @@ STEERED: dict[str, tuple[str, str]] = {
     "bert": ("the cat [MASK] good", "a dog is [MASK] good"),
 }
 BOTH = ("text", "corrupted")
-READERS = ("letters", "reviews", "bert")
-"""Those that read words, not token IDs."""
+READERS = ("letters", "bert")
+"""They read words, not token IDs."""
 NOISED = {"patched_value": "Attention output", "patch_way": "Noising", "patch_number": "Metric"}
 TRACED: tuple[dict[str, str], ...] = ({}, NOISED)
 
@@ -86,14 +86,14 @@ def each_once(
 View = tuple[str, dict[str, str], checks.Check, tuple[str, ...]]
 VIEWS: list[View] = [
     ("overview/overview", {}, checks.start, ALL),
-    ("input/tokens", {}, checks.tokens, ALL),
-    ("input/embedding_space", {}, checks.space, (*FEW, "reviews", "gpt2")),
+    ("input/tokens", {}, checks.tokens, (*SOME, "bert")),
+    ("input/embedding_space", {}, checks.space, (*FEW, "gpt2")),
     ("input/embedding_space", {"space_of": "Residual stream", "near": "0"}, checks.space, FEW),
-    ("input/embedding_space", {"space_of": "Unembedding"}, checks.space, ("letters", "bert", "t5")),
-    ("input/embedding_space", ENCODER_IN_3D, checks.space, ("translation", "t5")),
-    ("attention/query_key", {"pair_view": "Why"}, checks.why, (*SOME, "reverse", "bert")),
+    ("input/embedding_space", {"space_of": "Unembedding"}, checks.space, ("letters",)),
+    ("input/embedding_space", ENCODER_IN_3D, checks.space, ("t5",)),
+    ("attention/query_key", {"pair_view": "Why"}, checks.why, SOME),
     ("attention/query_key", WHY_AFTER, checks.why, ("letters",)),
-    ("attention/query_key", {"pair_view": "Products"}, checks.pair, (*SOME, "reverse")),
+    ("attention/query_key", {"pair_view": "Products"}, checks.pair, SOME),
     ("attention/query_key", {"pair_view": "Value"}, checks.pair, ("bert",)),
     ("forward_pass/logit_lens", {}, checks.lens, (*FEW, "reviews", "gpt2")),
     ("attention/masks", {"example": "Your sentence"}, masks, SOME),
@@ -101,43 +101,43 @@ VIEWS: list[View] = [
     ("attention/masks", {"example": "I am a student"}, drawn(mask_both="mask"), ("letters",)),
     ("attention/heads", {"side": "Finder"}, checks.finder, FEW),
     ("attention/heads", {"side": "Similarity"}, checks.similarity, SOME),
-    ("attention/heads", {"side": "Map of heads"}, checks.heads_map, SOME),
-    ("attention/heads", {"side": "Distribution"}, checks.deciles, ("letters", "reviews")),
-    ("attention/heads", {"side": "Sinks"}, checks.sinks, ("letters", "reviews")),
+    ("attention/heads", {"side": "Map of heads"}, checks.heads_map, ("t5",)),
+    ("attention/heads", {"side": "Distribution"}, checks.deciles, ("letters",)),
+    ("attention/heads", {"side": "Sinks"}, checks.sinks, ("reviews",)),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, drawn(rollout="shares"), FEW),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, checks.flow, SOME),
     ("attention/heads", {"side": "Attribution"}, drawn(attribution="shares"), (*SOME, "reviews")),
-    ("attention/head_steps", STEPS | CAT, checks.stages, (*FEW, "t5")),
-    ("attention/head_steps", STEPS, checks.stages, ("letters", "reviews", "reverse", "gpt2")),
+    ("attention/head_steps", STEPS | CAT, checks.stages, FEW),
+    ("attention/head_steps", STEPS, checks.stages, DECODERS),
     ("generation/generation", DRAWN, checks.choice, WRITING),
-    ("generation/generation", {**DRAWN, "branches": "0d9.1f7"}, checks.choice, WRITING),
+    ("generation/generation", {**DRAWN, "branches": "0d9.1f7"}, checks.choice, SOME),
     ("generation/generation", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
-    ("generation/generation", {"way": "Teacher forcing"}, checks.forced, WRITING),
+    ("generation/generation", {"way": "Teacher forcing"}, checks.forced, SOME),
     *[(SCHEME, {"scheme": name}, checks.scheme, ("letters",)) for name in SCHEMES],
-    (SCHEME, {}, checks.scheme, ("bert", "t5")),
-    (SCHEME, {"other_scheme": "Sinusoidal"}, checks.scheme, ("bert", "t5")),
+    (SCHEME, {}, checks.scheme, ("bert",)),
+    (SCHEME, {"other_scheme": "Sinusoidal"}, checks.scheme, ("t5",)),
     (SCHEME, {"scheme": "Rotary", "other_scheme": "ALiBi"}, checks.scheme, ("letters",)),
     (SCHEME, {"scheme": "None", "other_scheme": "Rotary"}, checks.scheme, ("letters",)),
-    (SCHEME, {"similar_by": "Cosine similarity"}, checks.scheme, ("letters", "bert")),
+    (SCHEME, {"similar_by": "Cosine similarity"}, checks.scheme, ("bert",)),
     (SCHEME, {"table_width": ODD_WIDTH}, checks.scheme, ("letters",)),
     (SCHEME, {"lab": "Doubled exponent"}, checks.doubled, ("letters",)),
     (SCHEME, PERMUTED, drawn(order_map_1="weights"), ("letters",)),
     (SCHEME, {**PERMUTED, "scheme": "None"}, drawn(order_map_1="weights"), ("reviews",)),
-    (SCHEME, {"lab": LONGER}, checks.longer, ("letters", "translation", "reviews")),
+    (SCHEME, {"lab": LONGER}, checks.longer, ("letters", "translation")),
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, checks.longer, ("bert",)),
     ("training/training", {"task": "reverse"}, checks.training, ("letters",)),
     ("models/checkpoints", {"show": "Parameters"}, checks.ledger, FEW),
     ("models/checkpoints", {"show": "Parameters", "ledger": "paper"}, checks.ledger, ("letters",)),
     ("models/checkpoints", {"show": "Weights"}, checks.weights, FEW),
-    ("models/checkpoints", {"show": "Norms"}, checks.norms, FEW),
-    ("models/checkpoints", {"show": "Singular values"}, checks.spectrum, FEW),
+    ("models/checkpoints", {"show": "Norms"}, checks.norms, ("bert",)),
+    ("models/checkpoints", {"show": "Singular values"}, checks.spectrum, ("t5",)),
     ("models/checkpoints", {"show": "Heads"}, checks.statistics, SOME),
     ("models/checkpoints", {"show": "Diagnostics"}, checks.doctor, FEW),
     *[
-        ("attention/attention", {**look, "head": "1"}, drawn(attention_head="weights"), models)
-        for look, models in zip(ADJUSTED, (SOME, FEW) * 2, strict=True)
+        ("attention/attention", {**look, "head": "1"}, drawn(attention_head="weights"), (model,))
+        for look, model in zip(ADJUSTED, (*SOME, *FEW), strict=True)
     ],
-    ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
+    ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, ("gpt2", "t5")),
     ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
     ("experiments/interventions", {"edits": OF_MOST_KINDS}, before_after, ("letters",)),
     ("experiments/compare", {**EDITED, "edits": OF_MOST_KINDS}, checks.compared, ("letters",)),
@@ -152,12 +152,12 @@ VIEWS: list[View] = [
         for view, check, ways, names in (
             ("Heads", checks.parts, ({}, {"attributed_by": "EAP"}), ("letters",)),
             ("Circuit", checks.circuit, ({"patched_edges": "7"},), ("letters",)),
-            ("Steering", checks.steering, ({}, STEERED_BY_HEAD), (*STEERED,)),
-            ("Causal tracing", checks.traced, TRACED, (*STEERED,)),
-            ("Head card", checks.card, ({}, {"layer": "1", "head": "1"}), ("letters", "gpt2")),
-            ("Head card", checks.card, ({},), ("reviews", "bert")),
+            ("Steering", checks.steering, ({}, STEERED_BY_HEAD), ("letters", "bert")),
+            ("Causal tracing", checks.traced, TRACED, ("reviews", "gpt2")),
+            ("Head card", checks.card, ({}, {"layer": "1", "head": "1"}), DECODERS),
+            ("Head card", checks.card, ({},), ("bert",)),
             ("Text as evidence", checks.evidence, ({}, {"excited_by": "Largest weight"}), READERS),
-            ("Path patching", checks.paths, PATHS, ("letters", "gpt2")),  # others have no edges
+            ("Path patching", checks.paths, PATHS, DECODERS),  # others have no edges
         )
         for way, name in each_once(ways, names)
     ),
@@ -218,8 +218,7 @@ def test_lines_of_every_kind_of_stage(folders: dict[str, Path], subtests: pytest
                 rows, columns = page.header("stage_values")["places"]
                 values = values.reshape(-1, values.shape[-1])
                 few = values if len(values) == len(rows) else values[rows]
-                page.made["drawn"] = few[:, columns]
-                page.shows("stage_values", "drawn")
+                page.shows("stage_values", few[:, columns])
 
 
 def test_lines_of_too_many_shares(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,8 +228,7 @@ def test_lines_of_too_many_shares(small_models: Path, monkeypatch: pytest.Monkey
         page = panel("forward_pass/forward_pass", small_models, **asked)
         _, columns = page.header("stage_values")["places"]
         assert len(page.made["values"]) == 1
-        page.made["values"] = page.made["values"][:, columns]
-        page.shows("stage_values", "values")
+        page.shows("stage_values", page.made["values"][:, columns])
 
 
 def test_lines_begin_with_the_token_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def drawn(**views: str) -> Check:
 
     def check(page: Panel) -> None:
         for key, name in views.items():
-            page.shows(key, name)
+            page.shows(key, page.made[name])
 
     return check
 
@@ -42,7 +42,7 @@ compared = drawn(map_first="first_map", map_second="second_map", map_difference=
 
 
 def start(page: Panel) -> None:
-    page.shows("start_head", "weights")
+    page.shows("start_head", page.made["weights"])
     assert any("of the answer" in line for line in page.printed)
 
 
@@ -93,35 +93,33 @@ def lens(page: Panel) -> None:
     assert [cell.split()[-1] for cell in page.column("1.")] == [three(float(each)) for each in best]
     terms = page.made["terms"]
     drawn = torch.cat([*terms.heads.values(), terms.feed_forward[:, None]], 1)
-    picture = torch.from_numpy(page.picture("made_of")).float()
-    torch.testing.assert_close(picture, drawn, rtol=2e-4, atol=2e-4 * float(drawn.abs().max()))
+    page.shows("made_of", drawn, within=2e-4)
     sums = dict(zip(page.column("what"), page.column("logits"), strict=True))
     assert sums["logit"] == three(terms.total)
     assert sums["biases"] == three(terms.constant)
     page.says(terms.logit)
 
 
+def metric(page: Panel, key: str) -> str:
+    """The name of the metric that this list has chosen."""
+    title = page.at.selectbox(key=key).value
+    return next(each.name for each in METRICS.values() if each.title == title)
+
+
 def finder(page: Panel) -> None:
-    seen = page.picture("heads_table")[page.at.session_state["layer"]]
-    title = page.at.selectbox(key="metric").value
-    name = next(each.name for each in METRICS.values() if each.title == title)
-    torch.testing.assert_close(
-        torch.from_numpy(seen), page.made["scores"][name], rtol=2e-4, atol=1e-4, equal_nan=True
-    )
+    score = page.made["scores"][metric(page, "metric")]
+    page.shows("heads_table", score, at=page.at.session_state["layer"])
 
 
 def heads_map(page: Panel) -> None:
-    layer, title = page.at.session_state["layer"], page.at.selectbox(key="up").value
-    rows = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
-    name = next(each.name for each in METRICS.values() if each.title == title)
-    seen = [row["y"] for row in rows if row["layer"] == layer]
-    torch.testing.assert_close(torch.tensor(seen).double(), page.made["scores"][name])
+    layer, score = page.at.session_state["layer"], page.made["scores"][metric(page, "up")]
+    seen = [row["y"] for row in first_rows(page) if row["layer"] == layer]
+    assert seen == pytest.approx(score.tolist(), rel=1e-7)
 
 
 def deciles(page: Panel) -> None:
-    rows = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
     shares = page.made["deciles"].share[page.made["layer"], page.made["head"]]
-    torch.testing.assert_close(torch.tensor([row["value"] for row in rows]), shares)
+    assert [row["value"] for row in first_rows(page)] == pytest.approx(shares.tolist(), rel=1e-5)
 
 
 def sinks(page: Panel) -> None:
@@ -130,15 +128,12 @@ def sinks(page: Panel) -> None:
 
 
 def similarity(page: Panel) -> None:
-    made, heads = page.made["similarity"], page.made["heads"]
-    row = page.picture("similarity")[page.made["layer"] * heads + page.made["head"]]
-    torch.testing.assert_close(torch.from_numpy(row).float(), made, rtol=2e-4, atol=2e-4)
+    row = page.made["layer"] * page.made["heads"] + page.made["head"]
+    page.shows("similarity", page.made["similarity"], at=row)
 
 
 def flow(page: Panel) -> None:
-    seen = torch.from_numpy(page.picture("flow"))
-    both = torch.stack([page.made["flow"].double(), page.made["share"].double()])
-    torch.testing.assert_close(seen[:2], both, rtol=2e-4, atol=1.01e-4)
+    page.shows("flow", torch.stack([page.made["flow"], page.made["share"]]), at=slice(2))
 
 
 def training(page: Panel) -> None:
@@ -200,8 +195,8 @@ def before_after(page: Panel) -> None:
             change = text.loss[1] - text.loss[0]
             printed["change in loss per token"] = f"{signed(change)} nats"
     assert dict(zip(page.column("what"), page.column("value"), strict=True)) == printed
-    bars = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
-    np.testing.assert_allclose([bar["value"] for bar in bars], made["scores"].flatten(), rtol=1e-5)
+    bars = [bar["value"] for bar in first_rows(page)]
+    np.testing.assert_allclose(bars, made["scores"].flatten(), rtol=1e-5)
     for when, answer in zip(("before", "after"), made.get("answers", ()), strict=False):
         assert f"Generated {when}: {answer or 'no readable text'}" in page.words()
 
@@ -213,8 +208,8 @@ def pooled(page: Panel) -> None:
 
 
 def every_head(page: Panel) -> None:
-    seen = torch.from_numpy(page.picture("heads_off")[page.at.session_state["layer"]])
-    torch.testing.assert_close(seen, page.made["changes"], rtol=1e-3, atol=1e-4)
+    layer = page.at.session_state["layer"]
+    page.shows("heads_off", page.made["changes"], at=layer, within=1e-3)
 
 
 def faithful(page: Panel) -> None:
@@ -238,10 +233,9 @@ def scheme(page: Panel) -> None:
     """Every matrix of the scheme on screen, the last of two."""
     each = [each for each in ("", "other_") if f"{each}products" in apps.views(page.at)][-1]
     positions = page.made["positions"]
-    page.made.update(products=positions.products, table=positions.table)
-    page.shows(f"{each}products", "products")
+    page.shows(f"{each}products", positions.products)
     if positions.table is not None:
-        page.shows(f"{each}positions_table", "table")
+        page.shows(f"{each}positions_table", positions.table)
 
 
 def doubled(page: Panel) -> None:
@@ -279,6 +273,13 @@ def steering(page: Panel) -> None:
     np.testing.assert_allclose(drawn, made["curve"].clean[0], rtol=1e-3, atol=1e-4)
     if "prompt" in made:
         assert page.printed[-1].strip() in page.words()
+
+
+def first_rows(page: Panel) -> list[dict[str, Any]]:
+    """The rows of the first layer of the first chart."""
+    spec = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)
+    rows: list[dict[str, Any]] = spec["layer"][0]["data"]["values"]
+    return rows
 
 
 def rows_of(page: Panel, mark: str) -> list[dict[str, Any]]:
@@ -327,11 +328,9 @@ def traced(page: Panel) -> None:
 
 def paths(page: Panel) -> None:
     """Every head at the other end of an edge."""
-    made, seen = page.made, page.picture("path_ends")
-    wiring, is_sender = made["wiring"], made["is_sender"]
+    made, wiring, is_sender = page.made, page.made["wiring"], page.made["is_sender"]
     ends = [wiring.rows[row] if is_sender else wiring.columns[at] for row, at in made["edges"]]
-    lost = edge_grid(wiring, ends, made["lost"].tolist()).mT.numpy()
-    np.testing.assert_allclose(seen, lost, rtol=2e-3, atol=2e-3 * np.nanmax(np.abs(lost)))
+    page.shows("path_ends", edge_grid(wiring, ends, made["lost"].tolist()).mT, within=2e-3)
 
 
 def forced(page: Panel) -> None:
@@ -347,9 +346,7 @@ def card(page: Panel) -> None:
     if "copied" in made:
         page.says(made["copied"].score, made["copied"].own_in_top)
     if page.at.session_state["layer"]:
-        composed = made["composed"][1].mT
-        picture = torch.from_numpy(page.picture("composition")).double()
-        torch.testing.assert_close(picture, composed, rtol=2e-4, atol=2e-4)
+        page.shows("composition", made["composed"][1].mT)
     page.says(*(source.weight for source in made["sources"]))
 
 

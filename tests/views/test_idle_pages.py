@@ -21,8 +21,8 @@ from tests.views.fake_cluster import FakeCluster
 RACE = RunNotes(sweep="0123456789ab", sweep_title="a race")
 STATES = ("waiting", "queued", "interrupted", "damaged", "gone", "done")
 QUICK = [
-    *((f"training/{page}", state) for page in ("training", "runs") for state in STATES),
-    *((f"training/{page}", "queued") for page in ("training_history", "inside_training")),
+    *(("training/training", state) for state in STATES),
+    *((f"training/{page}", "queued") for page in ("runs", "training_history", "inside_training")),
 ]
 ALL = [(path_of(page), state) for page in PAGES for state in STATES]
 REST = [each for each in ALL if each not in QUICK]
@@ -47,12 +47,11 @@ def reruns(at_the_machine: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return reruns
 
 
-def in_state(state: str, root: Path, cluster: FakeCluster) -> Run:
+def in_state(state: str, root: Path) -> Run:
     run = trained_run(root)
     run.note(RACE)
     if state in ("waiting", "queued"):
         run.mark(WAITING)
-        cluster.sent += [run.name] if state == "queued" else []
     elif state == "interrupted":
         run.mark(TRAINING)
     elif state == "damaged":
@@ -63,12 +62,27 @@ def in_state(state: str, root: Path, cluster: FakeCluster) -> Run:
     return run
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """A run in each state, which no test may change."""
+    root = tmp_path_factory.mktemp("runs")
+    return {state: in_state(state, root) for state in STATES}
+
+
 @pytest.mark.parametrize(("path", "state"), VISITS)
 def test_a_page_that_nothing_happens_to_is_drawn_once(
-    path: str, state: str, cluster: FakeCluster, reruns: list[str], tmp_path: Path
+    path: str,
+    state: str,
+    runs: dict[str, Run],
+    cluster: FakeCluster,
+    reruns: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = in_state(state, tmp_path, cluster)
-    address = {"run": run.name, "model": run.name, "runs": run.name}
+    """Beside runs in the other states; the page of all runs shows them at once."""
+    monkeypatch.setenv("EXPLORER_RUNS", str(runs[state].folder.parent))
+    cluster.sent.append(runs["queued"].name)
+    name, all_names = runs[state].name, [run.name for run in runs.values()]
+    address: dict[str, Any] = {"run": name, "model": name, "runs": all_names}
     for view in ("All runs", "Races and sweeps") if path == "training/runs" else ("",):
         at = apps.page(path, **address, **({"runs_view": view} if view else {}))
         if path == "training/training" and state in ("waiting", "interrupted"):

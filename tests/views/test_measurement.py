@@ -1,11 +1,11 @@
-"""Work piece by piece: what was made stays, and what is too much is said."""
+"""Work piece by piece: what was made stays, and what takes long waits for a click."""
 
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.batched_passes import MOST, QUICK
+from explorer.analysis.batched_passes import QUICK
 from explorer.app.session import SESSION_KEY
 from explorer.catalog.opened_model import open_model
 from explorer.components.mounting import PageViews
@@ -61,19 +61,6 @@ def test_what_a_view_is_opened_for_starts_at_once_until_it_is_stopped(
     assert (ask(3), ask(3, 1), ask(4)) == (None, None, [4])
     assert not is_started("another", "key", 2 * QUICK, "Testing:", QUICK // 9)
     assert said[-1] == "Testing: about 2 seconds."
-
-
-def test_what_is_too_much_is_said_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(measurement.st, "text", said.append)
-
-    def make(at: int, _: Report) -> int:
-        raise AssertionError(at)
-
-    how = dict[str, Any](doing="Testing", too_long="Too long.")
-    opened, keys = open_model("letters"), [("too much of a test", 0)]
-    assert measurements(opened, "test", keys, make, cost=MOST + 1, **how) is None
-    assert said == ["Too long."]
 
 
 CIRCUITS = {"text": "the cat", "corrupted": "the hat"}

@@ -2,7 +2,6 @@
 
 import math
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -37,29 +36,15 @@ from models.training import train
 from tests import apps
 from tests.apps import said
 from tests.tiny import save_model
-from tests.views.drawing import pasted, press, put_persistent, put_state, run
+from tests.views.drawing import press, run
 
 HOW_TO_SPOT, IN_BOTH = "How to spot it", "in both: here it does not show the mistake"
 BY_PRESET = {system.preset: system for system in SYSTEMS}
 CLASSIFIER = "web tutorial, classifier"
-SHAPES = {
-    "encoder.tokens": "batch 1 × tokens 10",
-    "encoder.embed": "batch 1 × tokens 10 → batch 1 × tokens 10 × d_model 512",
-    "encoder.0.self_attn.q": "batch 1 × tokens 10 × heads·d_head 512 → batch 1 × tokens 10 × "
-    "heads 8 × d_head 64 → batch 1 × heads 8 × tokens 10 × d_head 64",
-    "encoder.5.self_attn.scores": "batch 1 × heads 8 × queries 10 × keys 10",
-    "encoder.5.self_attn.concat": "heads 8 × d_head 64 → batch 1 × tokens 10 × heads·d_head 512",
-    "encoder.5.mlp.hidden": "batch 1 × tokens 10 × d_ff 2,048",
-    "decoder.5.cross_attn.weights": " × keys 10",
-    "logits": " × vocabulary 11",
-}
-TEN = "I am a student I am a student dog"
-"""Nine words and their end: the notebook steps through 10 tokens, at these sizes."""
 
 pytestmark = pytest.mark.usefixtures("small_models")
-
-
 page = partial(apps.page, "experiments/museum", model="translation")
+page_with_code = partial(apps.page, "experiments/museum", {"code": True}, model="translation")
 
 
 def tables(at: AppTest) -> str:
@@ -78,14 +63,12 @@ def shown(_small_models: Path) -> Iterator[dict[str, AppTest]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXPLORER_CHECKPOINTS", str(_small_models))
         patch.setattr(paired_training, "PAIRED_STEPS", 4)
-        found = {}
-        for exhibit in EXHIBITS:
-            found[exhibit.name] = page(exhibit=exhibit.label)
-            pasted(found[exhibit.name])
-        yield found
+        yield {exhibit.name: page_with_code(exhibit=exhibit.label) for exhibit in EXHIBITS}
 
 
-def test_every_exhibit_says_what_is_right_and_how_to_spot_it(shown: dict[str, AppTest]) -> None:
+def test_an_exhibit_says_what_is_right_how_to_spot_it_and_the_document_s_own_numbers(
+    shown: dict[str, AppTest],
+) -> None:
     others = zip(EXHIBITS[::5], ("letters", "reviews", "reverse"), strict=True)
     drawn = [(exhibit, shown[exhibit.name]) for exhibit in EXHIBITS]
     drawn += [(each, page(model=other, exhibit=each.label)) for each, other in others]
@@ -93,6 +76,8 @@ def test_every_exhibit_says_what_is_right_and_how_to_spot_it(shown: dict[str, Ap
         for words in (exhibit.right, exhibit.how_to_spot):
             assert words in said(at), exhibit.name
         assert HOW_TO_SPOT in said(at) or IN_BOTH in said(at), exhibit.name
+        for row in exhibit.numbers:
+            assert all(value in tables(at) for value in row), row
 
 
 def test_the_number_is_of_both_runs_and_the_picture_shows_it(shown: dict[str, AppTest]) -> None:
@@ -131,12 +116,6 @@ def test_the_number_is_of_both_runs_and_the_picture_shows_it(shown: dict[str, Ap
         assert figure.title.startswith(drawn.title)
 
 
-def test_the_document_s_own_numbers(shown: dict[str, AppTest]) -> None:
-    for exhibit in EXHIBITS:
-        for row in exhibit.numbers:
-            assert all(value in tables(shown[exhibit.name]) for value in row), row
-
-
 def test_the_lines_run_as_pasted(shown: dict[str, AppTest], small_models: Path) -> None:
     """They print sentences or rows of the page in its order."""
     for exhibit in EXHIBITS:
@@ -158,8 +137,8 @@ def test_two_trainings(name: str, small_models: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(paired_training, "PAIRED_STEPS", 4)
     monkeypatch.setattr(paired_training.train_on_random_labels, "__defaults__", (4,))
     (exhibit,) = (each for each in EXHIBITS if each.name == name)
-    at = page(exhibit=exhibit.label)
-    lines = pasted(at)
+    at = page_with_code(exhibit=exhibit.label)
+    lines = at.code[0].value
     press(at, "train_both")
     assert "at step" in said(at)
     if name == "random-labels":
@@ -182,17 +161,17 @@ def test_switched_off_both_runs_are_alike() -> None:
 def test_the_fill_can_be_switched() -> None:
     right = case("translation")
     for fill in FILLS:
-        at = page(exhibit=EXHIBITS[8].label, fill=fill)
+        at = page_with_code(exhibit=EXHIBITS[8].label, fill=fill)
         wrong = MISTAKES[f"filled-row {fill}"].make(right.model)
         found = INSTRUMENTS["Fully masked row"](right.with_model(wrong))
         assert f"Fully masked row, {found.short} against 0." in said(at)
         assert (found.short == "NaN") is (fill == "−∞")
-        assert f"'filled-row {fill}'" in pasted(at)
+        assert f"'filled-row {fill}'" in at.code[0].value
 
 
 def test_a_mistake_that_no_model_can_have_promises_no_more_than_there_is(own_models: Path) -> None:
     save_model(own_models, "sandwich", norm_position="sandwich")
-    at = put_state(page(model="sandwich", exhibit=EXHIBITS[12].label), code=True)
+    at = page_with_code(model="sandwich", exhibit=EXHIBITS[12].label)
     assert "No model here can have this mistake: it has norms before and after" in said(at)
     assert "own numbers are below" not in said(at)
     assert "MISTAKES" not in at.code[0].value
@@ -215,14 +194,14 @@ def test_find_it_and_the_score(small_models: Path) -> None:
     assert hidden == find_mistake.mistakes_in_order(list(FINDABLE), 3)
     assert hidden != find_mistake.mistakes_in_order(list(FINDABLE), 1)
     assert set(hidden) == set(FINDABLE)
-    at = page(room="Find the mistake", order="3", instrument="Score scale")
+    at = page_with_code(room="Find the mistake", order="3", instrument="Score scale")
 
     def guess(question: int, answer: int) -> str:
         key = f"guess_translation_3_{question}"
         at.selectbox(key=key).set_value(hidden[answer].label).run()
         return said(press(at, "answer"))
 
-    before = pasted(at)
+    before = at.code[0].value
     assert "MISTAKES[" not in before
     found = guess(0, 0)
     for words in ("Found.", hidden[0].instrument, "Found so far: 1 of 1."):
@@ -245,13 +224,6 @@ def test_find_it_and_the_score(small_models: Path) -> None:
     at = page(room="Find the mistake", order="3")
     guess(0, 5)
     assert "Found so far: 1 of 1." in guess(0, 0), "a second try counts"
-
-
-@pytest.fixture
-def root(small_models: Path) -> Iterator[Path]:
-    """Where systems are made; hundreds of megabytes do not stay behind a test."""
-    yield data_folders.systems_root()
-    shutil.rmtree(data_folders.systems_root(), ignore_errors=True)
 
 
 def test_the_documents_disagree_and_each_system_says_how_large_it_is() -> None:
@@ -277,14 +249,27 @@ def test_the_documents_disagree_and_each_system_says_how_large_it_is() -> None:
     assert all(each in tables(at) for each in ("−1e20", "post, and a final one", shared))
 
 
-def test_the_sentence_stays_where_its_words_are_known() -> None:
-    """A sentence that a system cannot read is replaced, and the page says why."""
+def test_a_system_is_made_once_and_the_sentence_stays_where_its_words_are_known() -> None:
+    """A sentence that a system cannot read is replaced, and the page says why.
+
+    The first click makes the system, which takes no room from uploads; a link finds it.
+    """
+    classifier = BY_PRESET[CLASSIFIER]
     why = "Not in this model's vocabulary, so read as <unk>: “red”, “fish”. So your sentence"
-    known = "the very good cat"
-    for text, read in [(known, known), ("the red fish", BY_PRESET[CLASSIFIER].sentence)]:
+    known, root = "the very good cat", data_folders.systems_root()
+    folder = document_systems.folder_of(classifier, root)
+    for text, read in [(known, known), ("the red fish", classifier.sentence)]:
         at = press(page(room="Systems", system=CLASSIFIER, text=text), "open_system")
+        assert at.selectbox(key="model").value == folder.name == "web-tutorial-classifier"
         assert at.text_input(key="text").value == read
         assert (why in said(at)) is (text != read)
+    assert f"{folder.name} is open and reads" in said(at)
+    assert at.button(key="open_system").label == "It is open"
+    size = (folder / "model.safetensors").stat().st_size
+    assert size > 4 * count_parameters(classifier.config), "all of it"
+    assert document_systems.is_saved(classifier, root), "it is not made again"
+    assert not data_folders.uploads_root().exists()
+    assert uploads.find_upload(folder.name) == folder
 
 
 def test_what_is_untrained_writes_little() -> None:
@@ -314,23 +299,3 @@ def test_a_system_can_be_trained_on_its_task() -> None:
     paper = spec_of(TASKS["translation"], {"like": "paper"}).model
     for field in CHOSEN:
         assert getattr(paper, field) == getattr(PRESETS["paper"], field)
-
-
-def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
-    """Its shapes are read in the whole pass, all of its 177 MB made by the click."""
-    notebook = BY_PRESET["notebook tutorial"]
-    at = press(page(room="Systems", system=notebook.preset), "open_system")
-    folder = document_systems.folder_of(notebook, root)
-    assert at.selectbox(key="model").value == folder.name == "notebook-tutorial"
-    assert (folder / "model.safetensors").stat().st_size > 4 * 44_127_755
-    assert not data_folders.uploads_root().exists(), "it takes no room from uploads"
-    assert uploads.find_upload(folder.name) == folder, "a link finds it"
-    assert "notebook-tutorial is open and reads" in said(at)
-    assert at.button(key="open_system").label == "It is open"
-    assert document_systems.is_saved(notebook, root), "it is not made again"
-    at.text_input(key="text").set_value(TEN).run()
-    at.switch_page("../../pages/forward_pass/forward_pass.py").run()
-    for stage, shape in SHAPES.items():
-        put_persistent(at, "stages", stage=stage)
-        (caption,) = [each.value for each in at.caption if "Shape: " in each.value]
-        assert shape in caption.partition("Shape: ")[2], stage

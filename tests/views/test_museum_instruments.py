@@ -267,24 +267,21 @@ def test_no_instrument_scores_every_word_at_every_place(tmp_path: Path) -> None:
         assert largest.numbers < min(places * words, heads * places * places), name
 
 
-def test_one_token_has_no_answer_before_it_and_no_loss(small_models: Path) -> None:
+def test_what_has_no_number_has_a_sentence(small_models: Path, tmp_path: Path) -> None:
+    """One token has no answer before it and no loss, nor has a decoder without a head."""
     both = case(open_checkpoint(small_models / "letters", "letters"), "t")
     alone = replace(both, ids=both.ids[:, :1], labels=torch.full((1, 1), IGNORE))
-    causality = INSTRUMENTS["Causality check"](alone)
-    assert causality.number is None
-    assert "one token" in causality.sentence
-    assert "encoder" not in causality.sentence
-    loss = INSTRUMENTS["Loss and gradients"](alone)
-    assert loss.number is None
-    assert loss.sentence == "no token follows this one, so there is no loss"
-
-
-def test_a_decoder_without_a_head_has_no_loss(tmp_path: Path) -> None:
     bare = case(saved_and_opened(tmp_path, "bare", PIECES, "a cat", head="none"))
-    assert bare.labels is None
-    found = {name: instrument(bare) for name, instrument in INSTRUMENTS.items()}
-    assert found["Loss and gradients"].number is None
-    assert "no head" in found["Loss and gradients"].sentence
+    for run, instrument, sentence in (
+        (alone, "Causality check", "one token"),
+        (alone, "Loss and gradients", "no token follows this one, so there is no loss"),
+        (bare, "Loss and gradients", "no head"),
+    ):
+        found = INSTRUMENTS[instrument](run)
+        assert found.number is None
+        assert sentence in found.sentence
+        assert "encoder" not in found.sentence
+    assert all(instrument(bare).sentence for instrument in INSTRUMENTS.values())
 
 
 def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The picture of the pass on the Overview page: what the address holds in it, and what it tells."""
 
 import os
+import re
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,6 @@ def test_a_link_repeats_what_is_held() -> None:
 def test_the_edge_is_the_chosen_head_s_pinned_cell() -> None:
     at = page(text=TEXT, part="Cross", head="1", pinned="q1k2")
     assert not any(header(at)["appends"]), "its answers are no part of the text"
-    parts = ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
-    assert [part for stack in header(at)["stacks"] for part in stack["parts"]] == parts
     assert choice(at)[6:] == [2, 0, 1, 2, 1]
     _, *cell, first, why = handed(at, "pass_map-why")
     assert cell == ["decoder.cross_attn", 0, 1, 1, 2]
@@ -158,13 +157,10 @@ def test_anything_else_that_is_told_changes_nothing() -> None:
 
 
 def test_a_class_is_one_answer_and_is_read_from_what_is_pooled() -> None:
-    at = page("reviews")
-    (answer,) = header(at)["answers"]
-    assert header(at)["count"] == 1
-    assert header(at)["hasAnswers"]
-    assert not any(header(at)["appends"])
-    assert header(at)["hasLens"] is False
-    assert header(at)["behind"] == "Class probabilities"
+    asked = header(page("reviews"))
+    (answer,) = asked["answers"]
+    assert (asked["count"], asked["behind"]) == (1, "Class probabilities")
+    assert (asked["hasAnswers"], asked["hasLens"], any(asked["appends"])) == (True, False, False)
     assert {label for label, _ in answer[2]} == {"negative", "positive"}
     assert sum(p for _, p in answer[2]) == pytest.approx(1)
 
@@ -184,9 +180,7 @@ def test_what_comes_behind_are_all_answers_and_the_lens_of_every_layer() -> None
     assert (of, first, len(answers)) == (asked["of"], -1, len(tokens))
     label, options = answers[known[0]]
     assert label == known[1]
-    for (name, p), (other, q) in zip(options, known[2], strict=True):
-        assert name == other
-        assert p == pytest.approx(q, rel=1e-5)
+    assert dict(options) == pytest.approx(dict(known[2]), rel=1e-5)
     of, first, rows = handed(at, "pass_map-late-0")
     assert (of, first, [len(row) for row in rows]) == (asked["of"], 0, [len(tokens)] * 2)
     for (word, p), (label, options) in zip(rows[-1], answers, strict=True):
@@ -216,7 +210,7 @@ def test_too_long_a_text_says_the_way_out(tmp_path: Path, monkeypatch: pytest.Mo
     assert "miniature" not in {each.key for each in at.get("bidi_component")}
     assert "start_head" in views(at), "the head has its picture"
     (sentence,) = (line for line in said(at).splitlines() if "picture of the pass" in line)
-    assert "has 60" in sentence or "has 61" in sentence or "has 62" in sentence
+    assert re.search("has 6[0-2]", sentence)
     assert sentence.endswith("shorten it, or look at the page Attention maps.")
     assert "pass_map" in views(page("long", text="abc"))
     run(pasted(at), tmp_path)

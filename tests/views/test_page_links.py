@@ -16,6 +16,7 @@ from tests.apps import run
 from tests.components.passed import passed
 from tests.source import ROOT
 
+pytestmark = pytest.mark.usefixtures("small_models")
 CROSS = {"part": "decoder.cross_attn", "layer": 0, "head": 1, "query": 0, "key": 2, "address": {}}
 
 
@@ -98,7 +99,6 @@ def opened(value: Any) -> tuple[AppTest, Session]:
     return at, found
 
 
-@pytest.mark.usefixtures("small_models")
 def test_behind_a_door_head_and_tokens_are_chosen() -> None:
     at, session = opened(asked("head_steps", key=1, address={"up_to": "scaled"}))
     assert session.next_page == "head_steps"
@@ -116,7 +116,6 @@ def test_behind_a_door_head_and_tokens_are_chosen() -> None:
     assert session.next_address == {"change": "Edge"}
 
 
-@pytest.mark.usefixtures("small_models")
 def test_behind_a_door_to_the_forward_pass_its_stage_is_chosen() -> None:
     stage, part = "decoder.0.resid_mid", "decoder.self_attn"
     asks = asked("forward_pass", part=part, query=0, key=None, address={"stage": stage})
@@ -128,7 +127,6 @@ def test_behind_a_door_to_the_forward_pass_its_stage_is_chosen() -> None:
     assert session.next_address == {}
 
 
-@pytest.mark.usefixtures("small_models")
 def test_a_head_chosen_in_the_picture_opens_no_page_and_what_is_wrong_changes_nothing() -> None:
     at, session = opened(asked("overview", query=None, key=None))
     assert session.next_page == ""

@@ -25,6 +25,7 @@ from explorer.views.input.scheme import ALONE
 from models.config import POSITIONS
 from tests import apps
 from tests.apps import said, views
+from tests.grids import grid
 from tests.tiny import save_model
 from tests.views.drawing import long_model, press, put_state, sent
 
@@ -36,20 +37,16 @@ pytestmark = pytest.mark.usefixtures("small_models")
 page = partial(apps.page, "input/positions", model="letters")
 
 
-def test_every_scheme_of_a_model_that_has_it_has_every_view(own_models: Path) -> None:
-    for scheme in POSITIONS:
-        save_model(own_models, scheme, positions=scheme)
-        for view in VIEWS:
-            at = page(model=scheme, lab=view)
-            assert "This is the chosen model's own scheme." in said(at)
-            assert at.segmented_control(key="scheme").options[0] == SCHEMES[scheme]
-            assert "no such trained positions" not in said(at)
-
-
-def test_another_model_brings_its_own_scheme() -> None:
-    at = page(scheme="ALiBi", head="1")
-    apps.run(at.selectbox(key="model").set_value("reviews"))
+@grid("scheme, view", POSITIONS, VIEWS)
+def test_a_model_has_every_view_of_its_own_scheme(scheme: str, view: str, own_models: Path) -> None:
+    """Also where another model was chosen before."""
+    save_model(own_models, "before", positions="alibi")
+    save_model(own_models, scheme, positions=scheme)
+    at = page(model="before", lab=view)
+    apps.run(at.selectbox(key="model").set_value(scheme))
     assert "This is the chosen model's own scheme." in said(at)
+    assert at.segmented_control(key="scheme").options[0] == SCHEMES[scheme]
+    assert "no such trained positions" not in said(at)
 
 
 def test_trained_positions_of_another_model_are_a_click_away(own_models: Path) -> None:
@@ -70,44 +67,38 @@ def test_trained_positions_of_another_model_are_a_click_away(own_models: Path) -
     assert "positions_table" in views(at)
 
 
-HAS_TABLE = {"Sinusoidal", "Learned", "Rotary"}
+PAIRS = [*combinations(SCHEMES, 2)]
+HALF = [pytest.param(pair, marks=pytest.mark.thorough) for pair in PAIRS[1::2]]
+HAS_TABLE = {"sinusoidal", "learned", "rotary"}
 
 
-def expected_views(scheme: str, key: str) -> set[str]:
-    """The matrices of one of two schemes."""
-    if scheme == "None":
-        return set()
-    return {f"{key}products"} | ({f"{key}positions_table"} if scheme in HAS_TABLE else set())
-
-
-def test_two_schemes_have_one_size_and_scale(own_models: Path, subtests: pytest.Subtests) -> None:
+@pytest.mark.parametrize("schemes", [*PAIRS[::2], *HALF])
+def test_two_schemes_have_one_size_and_scale(schemes: tuple[str, str], own_models: Path) -> None:
     save_model(own_models, "plain", d_model=32)
     save_model(own_models, "taught", positions="learned")
-    for first, second in combinations(SCHEMES, 2):
-        with subtests.test(first=first, second=second):
-            names = SCHEMES[first], SCHEMES[second]
-            at = page(model="plain", scheme=names[0], other_scheme=names[1])
-            expected = expected_views(names[0], "") | expected_views(names[1], "other_")
-            assert views(at) == expected
-            for scheme in (first, second):
-                assert EXPLANATIONS[scheme] in said(at)
-            count = 24 if "Learned" in names else 48
-            assert f"The first {count} positions are shown" in said(at)
-            for matrix in ("positions_table", "products"):
-                keys = {f"{key}{matrix}" for key in KEYS} & expected
-                found = [sent(at, key)[0] for key in keys]
-                assert {each["shape"][0] for each in found} <= {count}
-                by_unit = {(each["words"]["unit"], each["top"]) for each in found}
-                assert len(by_unit) == len({unit for unit, _ in by_unit}), "one scale for a unit"
-                if matrix == "positions_table" and len(found) == 2:
-                    shapes = [[len(each["rows"]), len(each["columns"])] for each in found]
-                    for each in found:  # so the browser draws both in cells of one size
-                        laid = [[len(o["rows"]), len(o["columns"])] for o in each["beside"]]
-                        assert sorted(laid) == sorted(shapes)
-            if {*names} == {"Sinusoidal", "Learned"}:
-                tables = [sent(at, f"{key}positions_table")[0]["shape"] for key in KEYS]
-                assert tables == [[24, 16], [24, 16]], "sinusoids as wide as the learned table"
-                assert "They are 16 wide, as is the learned table beside them." in said(at)
+    first, second = (SCHEMES[scheme] for scheme in schemes)
+    at = page(model="plain", scheme=first, other_scheme=second)
+    count = 24 if "learned" in schemes else 48
+    assert f"The first {count} positions are shown" in said(at)
+    assert all(EXPLANATIONS[scheme] in said(at) for scheme in schemes)
+    sides = [*zip(KEYS, schemes, strict=True)]
+    tables = [f"{key}positions_table" for key, scheme in sides if scheme in HAS_TABLE]
+    products = [f"{key}products" for key, scheme in sides if scheme != "none"]
+    assert views(at) == {*tables, *products}
+    for keys in (tables, products):
+        found = [sent(at, key)[0] for key in keys]
+        assert {each["shape"][0] for each in found} <= {count}
+        by_unit = {(each["words"]["unit"], each["top"]) for each in found}
+        assert len(by_unit) == len({unit for unit, _ in by_unit}), "one scale for a unit"
+    if len(tables) == 2:
+        found = [sent(at, key)[0] for key in tables]
+        shapes = [[len(each["rows"]), len(each["columns"])] for each in found]
+        for each in found:  # so the browser draws both in cells of one size
+            laid = [[len(o["rows"]), len(o["columns"])] for o in each["beside"]]
+            assert sorted(laid) == sorted(shapes)
+    if schemes == ("sinusoidal", "learned"):
+        assert shapes == [[24, 16], [24, 16]], "sinusoids as wide as the learned table"
+        assert "They are 16 wide, as is the learned table beside them." in said(at)
 
 
 def test_two_schemes_are_compared_by_cosine_and_none_stands_beside_itself() -> None:
@@ -164,17 +155,17 @@ def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
         assert "name each position from 0 to" in said(at), places
 
 
-def test_a_long_text_is_turned_and_only_lengths_that_run_are_offered(own_models: Path) -> None:
-    for name, most in (("long", 2_048), ("some", 1_500), ("few", 64)):
-        long_model(own_models, name, positions="rotary", max_len=most)
-    at = page(model="long", text="abc " * 499, lab=ORDER)
-    assert "The order affects the output" in said(at)
-    apps.run(at.segmented_control(key="order_of").set_value("Custom order"))
-    assert "name each position from 0 to 1,9" in said(at)
-    left_out = "Texts of more than 2,048 tokens are not run here, so 1.5 × and 2 × are not offered."
-    few = ("few", ["1.25 ×", "1.5 ×", "2 ×"], "128", False)
-    for model, times, longest, is_left_out in (("some", ["1.25 ×"], "1,875", True), few):
-        at = page(model=model, lab=LONGER)
+def test_only_lengths_that_run_are_offered(
+    own_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.views.input.changed_positions.MAX_EXTRAPOLATED", 128)
+    left_out = "Texts of more than 128 tokens are not run here, so 1.5 × and 2 × are not offered."
+    for most, times, longest, is_left_out in (
+        (96, ["1.25 ×"], 120, True),
+        (64, ["1.25 ×", "1.5 ×", "2 ×"], 128, False),
+    ):
+        long_model(own_models, f"reads {most}", positions="rotary", max_len=most)
+        at = page(model=f"reads {most}", lab=LONGER)
         assert at.segmented_control(key="times").options == times
         assert f"repeated to {longest} tokens, in one forward pass" in said(at)
         assert (left_out in said(at)) is is_left_out

@@ -65,7 +65,7 @@ def offer(model: str = "letters") -> AppTest:
 def put(folder: Path) -> None:
     """A tiny model in the place of a pretrained one."""
     folder.parent.mkdir(exist_ok=True)
-    tiny.reference_gpt2(folder)
+    tiny.export_gpt2(folder)
 
 
 def buttons(at: AppTest) -> dict[str, str]:
@@ -155,18 +155,15 @@ def test_the_offer_is_a_line_and_a_button(examples: Path, states: dict[str, Down
     assert not at.markdown
 
 
-def test_small_models_learned_one_task(examples: Path, states: dict[str, DownloadState]) -> None:
+def test_small_models_learned_one_task_and_a_model_that_was_asked_for_has_no_offer(
+    examples: Path, states: dict[str, DownloadState], monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(examples / "gpt2")
     at = offer("gpt2")
     assert set(buttons(at)) == {"get_offer"}
     assert not at.markdown
     assert said(offer("letters")) == LINE
-
-
-def test_there_is_no_offer_beside_a_model_that_the_app_was_started_for(
-    states: dict[str, DownloadState], published: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_MODELS", str(published / "gpt2"))
+    monkeypatch.setenv("EXPLORER_MODELS", str(examples / "gpt2"))
     assert buttons(offer()) == {}
 
 

@@ -23,7 +23,7 @@ def _blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only model there is: what begins each text is what it takes for padding."""
     words = character_tokenizer("abc ", DECODER)
     begins = words.encode("abc")[0].id
-    save_model(tmp_path / "models", "blind", words, "abc", n_layers=2, pad_id=begins)
+    save_model(tmp_path / "models", "blind", words, "abc", pad_id=begins)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "models"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
 

@@ -145,8 +145,8 @@ def test_a_run_comes_with_the_app_for_everybody_and_nobody_changes_it(
         at = page(BOB, run=recorded)
         assert f"done · {COMES_WITH_THE_APP}" in said(at)
         assert not commands(at)
-        assert page(BOB, "inside_training").selectbox(key="run").value == recorded
         request.getfixturevalue("at_the_machine")
-    film = page(BOB, "training_history", model=recorded)
-    assert "film" in {view.key for view in film.get("bidi_component")}
+    assert page(BOB, "inside_training").selectbox(key="run").value == recorded
+    moments = page(BOB, "training_history", model=recorded, history_view="Two moments")
+    assert "map_difference" in apps.views(moments)
     assert not all_runs(tmp_path), "nothing of it is written into the reader's folder"

@@ -52,18 +52,15 @@ IN_VAIN: Rows = {
         ]
         for view in ("Matrix", "Lines", "Tokens")
     },
-    "attention/heads?code=x&export=x": [
+    "attention/heads?code=x&export=x&version=x&sidebar=gone&side=Flow&flow_to=9+dog": [
         "“Code” has no “x” here; showing it closed.",
         "“Export” has no “x” here; showing it closed.",
-    ],
-    "attention/heads?version=x&sidebar=gone": [
         "“version” has no “x” here; showing it as version 3.",
         "“sidebar” has no “gone” here; showing it unfolded.",
+        "“Token” has no “9 dog” here; showing",
     ],
     "attention/heads?version=99&view=x&later=y": ["“view” and “later” are unknown here"],
     "attention/heads?version=99&side=Flow": ["newer version of the app. Here it means the same."],
-    "attention/heads?hidden=everything": ["“hidden” names “everything”, and no control has that"],
-    "attention/heads?side=Flow&flow_to=9+dog": ["“Token” has no “9 dog” here; showing"],
     "generation/generation?top_p=0&branches=0d5.7f3": [
         "“Top-p” goes from 0.01 to 1, not “0”; showing 1.",
         "The branches in the address do not fit",
@@ -73,21 +70,20 @@ IN_VAIN: Rows = {
     "forward_pass/forward_pass?stage=decoder.1.self_attn.weights&key_token=x&decoder_token=3": [
         "There is no key “x” here; showing the one attended to most."
     ],
-    "forward_pass/forward_pass?stage=decoder.embed&decoder_token=-1&number=99999": [
-        "There is no token “-1” here",
+    f"forward_pass/forward_pass?stage=decoder.embed&decoder_token={HUGE}&number=99999": [
+        "There is no token “999",
         "There is no dimension 99,999 here, the last is 15: the first one drawn is pinned",
-    ],
-    f"forward_pass/forward_pass?stage=decoder.embed&decoder_token={HUGE}&number={HUGE}": [
-        "There is no token",
-        "There is no dimension",
     ],
     "input/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
         "“Compare with” has no “nothing” here.",
         "at most 100 new tokens",
     ],
-    "experiments/interventions?expected_at=99+·+dog&watched=dog+(7)": [
+    "experiments/interventions?expected_at=99+·+dog&watched=dog+(7)&change=Steer"
+    "&steer_strength=inf&edits=1.1~h.d.0.1.z~s.d.0.a.nan.QQ.Qg": [
         "“Output position” has no “99 · dog” here",
         "“Tracked token” has no “dog (7)” here",
+        "not “inf”; showing 1.",
+        "is not an intervention",
     ],
     "experiments/interventions?change=Token&token_at=-1&text=the+cat": [
         "There is no token “-1” in this text; showing 1.",
@@ -95,8 +91,6 @@ IN_VAIN: Rows = {
     ],
     f"experiments/compare?with=Another+sentence&other_text={LONG}": ["the first 2,000 are"],
     f"experiments/interventions?change=Patch&patch_text={LONG}": ["had 2,100 characters"],
-    "experiments/interventions?change=Steer&steer_strength=inf": ["not “inf”; showing 1."],
-    "experiments/interventions?edits=1.1~s.d.0.a.nan.QQ.Qg": ["is not an intervention"],
     f"generation/generation?model=translation&way=Teacher+forcing&target={LONG}": [
         "“Target” in the address had 2,100 characters; the first 400 are kept."
     ],
@@ -141,7 +135,6 @@ CAPTIONS: Rows = {
         "To compare the whole text, choose Translation."
     ],
     "experiments/compare?with=Another+model&text=Zü": ["No other model reads the whole text:"],
-    "experiments/interventions?edits=1.1~h.d.0.1.z~h.d.1.1.z~junk": ["is not an intervention"],
     "experiments/interventions?text=the+cat&layer=0&head=1&pinned=q2k1": ["Pinned: “"],
     "experiments/interventions?text=the+cat&layer=0&head=1&pinned=q2k1&change=Token": [
         "Token 2 is “"
@@ -176,6 +169,10 @@ CAPTIONS: Rows = {
     "experiments/museum?model=translation&part=Encoder&exhibit=3+·+The+target+is+lost": [
         "the map is the same in both models, so it does not show the mistake."
     ],
+    "forward_pass/forward_pass?model=translation&stage=encoder.0.self_attn.q&text=a+cat": [
+        "Shape: batch 1 × tokens 3 × heads·d_head 16 → batch 1 × tokens 3 × heads 2 × d_head 8 → "
+        "batch 1 × heads 2 × tokens 3 × d_head 8."
+    ],
     "generation/generation?top_p=1.0": ["269 tokens can be sampled."],
     "generation/generation?top_k=4&top_p=0.6": ["top-k cuts", "top-p cuts"],
     **{
@@ -194,11 +191,8 @@ CAPTIONS: Rows = {
     "input/embedding_space?near_text=zq": ["“zq” is 3 tokens here: “␣”, “z”, “q”.", "Type one."],
     "input/embedding_space?model=translation&near_text=dog": ["“dog” in the token embedding"],
     "input/embedding_space?model=translation&near_text=zebra": ["“zebra” is not in this model's"],
-    **{
-        f"input/positions?scheme={scheme}&lab={view}": [UNTRAINED]
-        for scheme in ("Learned", "Relative")
-        for view in ("Permutation", "Length+extrapolation")
-    },
+    "input/positions?scheme=Learned&lab=Permutation": [UNTRAINED],
+    "input/positions?scheme=Relative&lab=Length+extrapolation": [UNTRAINED],
     "input/positions?scheme=Learned": ["no such trained positions"],
     "input/positions?scheme=Relative": ["This model has no trained biases for distances"],
     "input/positions?scheme=ALiBi&head=1": ["the biases of head 1, chosen above"],
@@ -213,22 +207,20 @@ CAPTIONS: Rows = {
     "input/positions?text=+&lab=Permutation": ["type a sentence"],
     "input/positions?table_width=An+odd+width,+7": ["7 dimensions are 3 pairs and a last sine"],
     "input/positions?model=translation&open=position_surface": ["The first 48 positions are shown"],
-    "models/checkpoints?model=translation&show=Parameters": ["are counted in one box"],
     "attention/heads?model=translation&part=Encoder&side=Flow&open=flow_sankey": ["strongest"],
     **{
-        f"{path}{way}&learn_from=Your+own+text&learn_own={'ab+' * 1_000}": [
+        f"input/{way}&learn_from=Your+own+text&learn_own={'ab+' * 1_000}": [
             "3,000 characters; 2,000 fit into the address"
         ]
-        for way in ("Byte-level+BPE", "WordPiece", "Unigram")
-        for path in ("input/tokenizer_training?learn_how=", "input/tokens?beside=Trained+here:+")
+        for way in ("tokenizer_training?learn_how=Unigram", "tokens?beside=Trained+here:+WordPiece")
     },
     "models/checkpoints?model=translation&show=Singular+values&part=Cross": [
         "`decoder.blocks.0.cross_attn.q_proj.weight`",
         "Exact: a singular value decomposition",
     ],
     "models/checkpoints?model=translation&show=Parameters&ledger=paper": [
+        "are counted in one box",
         "the parts below add up to one layer",
-        "It cannot be exported: no published model family has this architecture.",
     ],
     "models/checkpoints?show=Weights&head=2": ["Each cell is one weight. Rows 8–11 are head 2."],
     "models/checkpoints?show=Weights&tensor=decoder.embedding.weight&cell=Largest+|w|": [
@@ -242,10 +234,7 @@ CAPTIONS: Rows = {
     },
     "models/checkpoints?model=reverse&show=Heads&text=+": [NOTHING],
     "models/checkpoints?model=reverse&show=Diagnostics&text=+": [NOTHING, "**Looks untrained**"],
-    **{
-        f"training/training?run={name}": [NO_RUN]
-        for name in ("nothing-9", "../../etc", "<script>", "x" * 3_000)
-    },
+    **{f"training/training?run={run}": [NO_RUN] for run in ("../../etc", "<script>", "x" * 3_000)},
     "training/training?task=reverse&start_from=letters": ["has a vocabulary of its own, which"],
     "training/training?training_view=Data&task=negation": ["868 of them are measured; 0 of these"],
     "training/training?training_view=Data&task=reviews": ["500 of them are measured"],
@@ -257,7 +246,6 @@ CAPTIONS: Rows = {
 
 PUBLISHED: Rows = {
     "input/embedding_space?model=gpt2": ["(tied)"],
-    "attention/attention?model=bert&text=the+cat": ["Replace a word with [MASK]"],
     "attention/attention?model=bert&text=the+[MASK]+is+[MASK]": ["There are 2 masks"],
     "attention/attention?model=bert&text=the+[MASK]+is+good": ["Probabilities for the mask"],
     "attention/attention?model=gpt2&text=hello": ["so type token IDs such as 5 17 3."],
@@ -278,9 +266,6 @@ INDUCTION = "experiments/circuits?model=induction&text=abcdeabcdeab&corrupted=ad
 PATCHED = INDUCTION.replace("adcbeadcbeab", "abcdeadceeab")
 SHIPPED_ONES: Rows = {
     "experiments/circuits?model=induction&answer_token=cd": ["“c”, “d”: give one token."],
-    "experiments/circuits?model=induction&corrupted=abcab": [
-        "those without a partner keep their value"
-    ],
     f"{PATCHED}&circuit_view=Causal+tracing&patched_value=Attention+output&patch_way=Noising"
     "&patch_number=Metric": ["The model reads the clean text", "is lost"],
     f"{PATCHED}&circuit_view=Causal+tracing&pair_source=Induction&pair_count=3": [
@@ -306,9 +291,6 @@ ODD: Rows = {
     "models/checkpoints?model=grouped&show=Weights&head=3&tensor=self_attn.k_proj.weight": [
         "are key-value head 1."
     ],
-    "models/checkpoints?model=grouped&show=Weights&head=3&tensor=self_attn.q_proj.weight": [
-        "are head 3."
-    ],
     "overview/overview?model=bare": ["its output is one vector for each token"],
 }
 FOLDERS = {
@@ -320,26 +302,23 @@ FOLDERS = {
 }
 LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
     (
-        {
-            "explorer.analysis.rollout.STEPS_SOLVED": 1,
-            "explorer.views.attention.rollout_and_flow.MOST_CELLS": 5,
-        },
+        {"analysis.rollout.STEPS_SOLVED": 1, "views.attention.rollout_and_flow.MOST_CELLS": 5},
         "attention/heads?side=Flow&through=1&text=the+hat",
         ["Up to "],
     ),
     (
         {
-            "explorer.analysis.head_similarity.CELLS_COMPARED": 400,
-            "explorer.analysis.head_similarity.HEADS_COMPARED": 4,
+            "analysis.head_similarity.CELLS_COMPARED": 400,
+            "analysis.head_similarity.HEADS_COMPARED": 4,
         },
         "attention/heads?side=Similarity&text=the+cat+and+the+hat+and+the+cat",
         ["evenly spaced", "Of 8 heads those of layer 1 are drawn: with all of them"],
     ),
     (
         {
-            "explorer.analysis.embedding_space.MOST_SAMPLED": 20,
-            "explorer.views.input.token_vectors.MOST_MOVING_TOKENS": 4,
-            "explorer.analysis.embedding_space.WORK": 100 * 16**2,
+            "analysis.embedding_space.MOST_SAMPLED": 20,
+            "views.input.token_vectors.MOST_MOVING_TOKENS": 4,
+            "analysis.embedding_space.WORK": 100 * 16**2,
         },
         "input/embedding_space?text=the+hat+and+the+cat",
         [
@@ -349,24 +328,25 @@ LOWERED: list[tuple[dict[str, int], str, list[str]]] = [
         ],
     ),
     (
-        {"explorer.views.input.token_vectors.MOST_MOVING_TOKENS": 4},
+        {"views.input.token_vectors.MOST_MOVING_TOKENS": 4},
         "input/embedding_space?model=reviews&text=the+cat+does+not+sleeps",
         ["The first 4 of your 6 tokens are drawn."],
     ),
     (
-        {"explorer.analysis.map_faithfulness.MOST": 1},
+        {"analysis.map_faithfulness.MOST": 1},
         "experiments/interventions?text=the+cat&look=Faithfulness",
         ["too long: shorten the text"],
     ),
-    (
-        {"explorer.views.shared.measurement.MOST": 1},
-        "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Causal+tracing",
-        [patching_view.TOO_LONG_FOR_TRACING],
-    ),
-    (
-        {"explorer.views.shared.measurement.MOST": 1},
-        "experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view=Path+patching",
-        [patching_view.TOO_LONG_FOR_PATHS],
+    *(
+        (
+            {"views.shared.measurement.MOST": 1},
+            f"experiments/circuits?text=the+cat&corrupted=the+hat&circuit_view={view}",
+            [sentence],
+        )
+        for view, sentence in (
+            ("Causal+tracing", patching_view.TOO_LONG_FOR_TRACING),
+            ("Path+patching", patching_view.TOO_LONG_FOR_PATHS),
+        )
     ),
 ]
 """What is too much, where the bounds are lower than they are."""
@@ -427,5 +407,5 @@ def test_what_is_too_much_is_answered_in_these_sentences(
 ) -> None:
     forget(open_model("letters"))
     for name, most in lowered.items():
-        monkeypatch.setattr(name, most)
+        monkeypatch.setattr(f"explorer.{name}", most)
     assert missing(address, sentences) == []
