@@ -71,8 +71,8 @@ AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 RESTS = f"""seconds => new Promise(come => {{
   const end = performance.now() + 1000 * seconds;
   const look = () => {{
-    const title = document.querySelector('[data-testid="stMain"] h1');
-    if (title?.checkVisibility() && document.querySelector('{AT_REST}')) come(true);
+    const title = () => document.querySelector('[data-testid="stMain"] h1');
+    if (document.querySelector('{AT_REST}') && title()?.checkVisibility()) come(true);
     else if (performance.now() > end) come(false);
     else setTimeout(look, 10);
   }};

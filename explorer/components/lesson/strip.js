@@ -5,6 +5,9 @@ import {progress, keep, go, made} from "./progress.js";
 const LOOK = 200;  // ms between two looks: an address that a script writes is told to nobody
 const AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 const RING = globalThis.explorerLessonRing ??= new CSSStyleSheet();
+// The lesson says what the page is for; presented, what is no figure stays in its order.
+const WITH_PANEL = `.st-key-opening > :not(:has(h1), :has(.st-key-views), .st-key-views) { display: none; }
+  html.presenting [data-testid="stMainBlockContainer"] > * > :not(:has([class*="st-key-stage-"])) { order: 0 !important; }`;
 const hasTask = data => Object.keys(data.done).length > 0;
 
 function pageOf({base, first}, where = document.location) {
@@ -33,7 +36,7 @@ function ring(state) {
   const near = `html.presenting ${control} { outline-offset: 1px; }`;  // the window's edge and the figure are close
   // Presented, the figure comes first, and what the step is about before it.
   const first = `html.presenting [data-testid="stMainBlockContainer"] > * > :is(${control}, :has(${control})) { order: -2 !important; }`;
-  const rule = above + (isHere ? first : "") + (isAsked ? `${outline} ${near} @media (min-width: 641px) { ${unclipped} }` : "");
+  const rule = WITH_PANEL + above + (isHere ? first : "") + (isAsked ? `${outline} ${near} @media (min-width: 641px) { ${unclipped} }` : "");
   if (state.rule !== rule) RING.replaceSync(state.rule = rule);
   if (!document.adoptedStyleSheets.includes(RING)) document.adoptedStyleSheets.push(RING);
   const looked = (state.done || !hasTask(data)) && data.look;

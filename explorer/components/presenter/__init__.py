@@ -21,6 +21,7 @@ _CODE = component(
     script(
         "presenter/presenter.js",
         PARAMETER=PRESENT,
+        KEYS_CSS=style("presenter/keys.css"),
         PAGE_CSS=style("presenter/page.css"),
         WINDOW_CSS=style("presenter/window.css"),
         WINDOW_JS=script("presenter/window.js"),

@@ -29,12 +29,18 @@ function marked(address, on) {
   return meant.href;
 }
 
+function sheetOf(rules) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(rules);
+  return sheet;
+}
+
 function makePresenter() {
   const it = {on: false}, spot = makeSpot(), notes = makeNotes(it);
   const root = document.documentElement;
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(PAGE_CSS);
-  document.adoptedStyleSheets.push(sheet);
+  const sheet = sheetOf(PAGE_CSS);
+  sheet.disabled = true;  // a browser looks at its rules at every change of the page
+  document.adoptedStyleSheets.push(sheetOf(KEYS_CSS), sheet);
   for (const name of ["pushState", "replaceState"]) {
     const own = history[name].bind(history);
     history[name] = (state, title, address) => own(state, title, marked(address, it.on));
@@ -44,6 +50,7 @@ function makePresenter() {
     if (on === it.on) return;
     it.on = on;
     root.classList.toggle("presenting", on);
+    sheet.disabled = out.hidden = !on;
     enlarge(on ? size() : 1);
     history.replaceState(history.state, "");
     if (!on) spot.turn(false);
@@ -59,7 +66,7 @@ function makePresenter() {
 
   // By touch there is no key, and the menu is hidden.
   const out = Object.assign(document.createElement("button"), {
-    className: "presenter-out", textContent: "×", ariaLabel: "Stop presenting", onclick: it.toggle,
+    className: "presenter-out", textContent: "×", ariaLabel: "Stop presenting", onclick: it.toggle, hidden: true,
   });
   document.body.append(out);
 
