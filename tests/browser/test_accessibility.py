@@ -1,4 +1,4 @@
-"""Everybody: what axe finds, what the keyboard reaches, what a figure says, what a phone shows.
+"""Everybody: what axe finds, what the keys reach, what a figure says, how large it is.
 
 Each page is visited once for all of it: `docs/accessibility.md`.
 """
@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser import page_views
 from tests.browser.axe import findings
 from tests.browser.conftest import Visit
+from tests.browser.figure_room import WITH_FIGURE, too_small
 from tests.browser.map_places import Drawn
 from tests.browser.visiting import Visitor, box_of
 
@@ -87,8 +88,10 @@ MOST_STOPS = 250
 LEAST_SAID = 15
 """Letters of a title and a number."""
 PARTS = 4
-SIZES = (1920, 900), (1280, 900), (640, 450)
-"""The last is the one before at 200 %."""
+CHOSEN = {"circuits": "?model=induction", "checkpoints": "?show=Parameters"}
+"""What has a figure, where the page as it opens has none in its place."""
+SIZES = (1920, 1080), (1440, 900), (1280, 720), (390, 844), (640, 360)
+"""The last is the third at 200 %."""
 IN_BOTH_THEMES = ("attention", "checkpoints", "training")
 """Views of ours, tables and forms; `--thorough` looks at all pages."""
 
@@ -151,7 +154,7 @@ def test_the_keys_lead_to_the_figure_and_it_says_the_head_that_is_picked(visitor
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_pages_are_for_all(visitor: Visitor, part: int, request: pytest.FixtureRequest) -> None:
-    """axe, what a figure says, the Tab key, and nothing over the edge, also at 200 %.
+    """axe, what a figure says, its room, the Tab key, and nothing over the edge, also at 200 %.
 
     What is chosen by default is not in the address.
     """
@@ -168,9 +171,13 @@ def test_pages_are_for_all(visitor: Visitor, part: int, request: pytest.FixtureR
         figures = visitor.page.evaluate(SAID)
         found += [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
         found += not_reached(visitor, SIDEBAR if at or part else TOP)
+        if name in CHOSEN:
+            visitor.open(f"/{name}{CHOSEN[name]}")
         for size in SIZES:
             visitor.sized(*size)
             visitor.fits(f"{name} at {size}")
+            if name in WITH_FIGURE and size != SIZES[-1]:
+                found += [f"{size}: {each}" for each in too_small(visitor)]
         visitor.sized(**visitor.size)
         faults[name] = found
     assert {name: found for name, found in faults.items() if found} == {}

@@ -2,15 +2,12 @@
 
 import re
 from contextlib import suppress
-from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
 from playwright.sync_api import Locator, expect
 from playwright.sync_api import TimeoutError as NotInTime
 
 from explorer.app.address_parameters import VERSION
-from explorer.app.page_table import ROWS
 from explorer.system.long_texts import name_of
 from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
@@ -20,13 +17,6 @@ BAR = ("text", "model", "part", "layer", "head")
 HEAD = {"model": "long-gpt2", "layer": "3", "head": "7"}
 CHOSEN = {**HEAD, "text": "to be"}
 LONG = "to be or not to be, " * 150
-FIGURES = Path(__file__).with_name("figures.js").read_text("utf-8")
-SIZES = ((1280, 720), (1440, 900), (1920, 1080), (390, 844))
-LESSON = "&lesson=masks&lesson_step=2"
-STATES = {"": SIZES, "&present=true": SIZES[:1], f"&present=true{LESSON}": SIZES[:1]}
-CHOSEN_OF = {"circuits": "model=induction", "checkpoints": "model=translation&show=Parameters"}
-TABLES = {"lessons", "tokens", "tokenizer_training", "administration"}
-"""Their tables and chips are as high as their words, or there is no run here."""
 REACHED = """() => [...document.querySelectorAll(".st-key-view input, .st-key-view button")]
   .filter(control => { control.focus(); return document.activeElement === control; })
   .map(control => control.outerHTML)"""
@@ -57,22 +47,6 @@ def is_one_row(visitor: Visitor) -> bool:
     boxes = [box for key in BAR if (box := visitor.widget(key).bounding_box())]
     ends = {round(box["y"] + box["height"]) for box in boxes}
     return len(boxes) == len(BAR) and ends <= {*range(100)} and boxes[0]["width"] >= 150
-
-
-def test_the_main_figure_takes_what_is_left(visitor: Visitor, subtests: pytest.Subtests) -> None:
-    """On every page in three windows and on a phone, and presented, also with a lesson."""
-    for page in sorted(ROWS.keys() - TABLES - {"runs", "training_history", "inside_training"}):
-        chosen = CHOSEN_OF.get(page, "model=translation")
-        for state, sizes in STATES.items():
-            visitor.sized(*sizes[0])
-            visitor.open(f"/{page}?{chosen}{state}")
-            wait_until(lambda: visitor.page.evaluate(FIGURES)[0] < 2_000, "a figure")
-            for width, height in sizes:
-                with subtests.test(page=page, state=state, width=width):
-                    visitor.sized(width, height)
-                    top, cover, fills = visitor.page.evaluate(FIGURES)
-                    assert top <= (300 if width < 400 else 220 if state else 190)
-                    assert cover >= (0.7 if state else 0.55) or fills
 
 
 def test_a_small_window_has_the_bar_and_all_places(visitor: Visitor) -> None:

@@ -59,7 +59,7 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
     visitor.rest()
 
     visitor.until_run(lambda: visitor.type(HARMFUL))
-    for title in (row.title for pages in PLACES.values() for row in pages.values()):
+    for title in (next(iter(pages.values())).title for pages in PLACES.values()):
         visitor.follow(title)
         expect(page).to_have_title(f"{title} · Attention explorer")
         visitor.no_mishap()

@@ -169,7 +169,8 @@ def walk(visitor: Visitor, lesson: Lesson) -> None:
     for at, step in enumerate(lesson.steps, 1):
         where = f"step {at} of {lesson.name}"
         stands_at(visitor, lesson, at)
-        sees(visitor, step.see_first, where)
+        if step.see_first:
+            sees(visitor, step.see_first, where)
         if step is asks and step.predict:
             predict(visitor, step.predict)
         if step.do:
