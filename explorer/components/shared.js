@@ -170,7 +170,7 @@ export function rgb(colour) {
 
 export const css = ([r, g, b], alpha = 1) => `rgba(${r | 0},${g | 0},${b | 0},${alpha})`;
 export const mixed = (a, b, t) => a.map((x, i) => x + (b[i] - x) * t);
-const brightness = ([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
+const luminance = colour => colour.reduce((sum, x, i) => sum + [0.2126, 0.7152, 0.0722][i] * (x / 255) ** 2.2, 0);
 
 // Colours along evenly spaced stops: 256, or 255 where zero must be in the middle.
 function table(stops, size) {
@@ -194,7 +194,7 @@ function inkOf(root) {
     return value && value !== "unset" ? value : otherwise;
   };
   const background = rgb(get("--st-background-color", "#ffffff"));
-  const dark = brightness(background) < 0.5, colours = THEME[dark ? "dark" : "light"];
+  const dark = luminance(background) < 0.2, colours = THEME[dark ? "dark" : "light"];
   const sequential = colours.sequential.map(rgb), diverging = colours.diverging.map(rgb);
   sequential[0] = diverging[(diverging.length - 1) / 2] = background;
   const text = rgb(get("--st-text-color", dark ? "#eeeeee" : "#222222"));
@@ -217,8 +217,8 @@ export const shadeOf = ({data, ink}, i) => data.planes.unknown && bit(data.plane
 export const maximum = top => top === null ? "its weights are not a number"
   : `maximum weight ${number(top, {low: 0, high: 1, steps: 10000})}`;
 
-// Text that can be read on `colour`.
-export const over = colour => brightness(colour) > 0.52 ? "#14161a" : "#ffffff";
+// The text that stands out more on `colour`, by at least 4.5 to 1.
+export const over = colour => luminance(colour) > 0.179 ? "#000" : "#fff";
 
 // Fine diagonal lines: here nothing may be looked at.
 export function hatch(context, ink, scale, gap = 5) {

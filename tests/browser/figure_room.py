@@ -12,10 +12,16 @@ TABLES = {"lessons", "tokens", "tokenizer_training", "administration"}
 OF_RUNS = {"runs", "training_history", "inside_training"}
 """Show nothing where there is no run."""
 WITH_FIGURE = ROWS.keys() - TABLES - OF_RUNS
+CHOSEN = {"circuits": "model=induction", "checkpoints": "model=translation&show=Parameters"}
+"""What has a figure on these pages; on others it is the model that comes with the app."""
 TOP, COVER = 190, 0.55
 """Pixels above the first figure, and the share of the page that figures cover."""
 TOP_ON_PHONE, PHONE = 300, 400
 TOP_PRESENTED, COVER_PRESENTED = 220, 0.7
+
+
+def address_of(page: str) -> str:
+    return f"/{page}?{CHOSEN.get(page, 'model=translation')}"
 
 
 def too_small(visitor: Visitor, presents: bool = False) -> list[str]:

@@ -4,6 +4,7 @@ Each page is visited once for all of it: `docs/accessibility.md`.
 """
 
 import re
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -11,7 +12,7 @@ from playwright.sync_api import expect
 from tests.browser import page_views
 from tests.browser.axe import findings
 from tests.browser.conftest import Visit
-from tests.browser.figure_room import WITH_FIGURE, too_small
+from tests.browser.figure_room import WITH_FIGURE, address_of, too_small
 from tests.browser.map_places import Drawn
 from tests.browser.visiting import Visitor, box_of
 
@@ -88,8 +89,6 @@ MOST_STOPS = 250
 LEAST_SAID = 15
 """Letters of a title and a number."""
 PARTS = 4
-CHOSEN = {"circuits": "?model=induction", "checkpoints": "?show=Parameters"}
-"""What has a figure, where the page as it opens has none in its place."""
 SIZES = (1920, 1080), (1440, 900), (1280, 720), (390, 844), (640, 360)
 """The last is the third at 200 %."""
 IN_BOTH_THEMES = ("attention", "checkpoints", "training")
@@ -161,24 +160,22 @@ def test_pages_are_for_all(visitor: Visitor, part: int, request: pytest.FixtureR
     faults = {}
     thorough = bool(request.config.getoption("--thorough"))
     for at, name in enumerate(sorted(page_views.pages())[part::PARTS]):
-        visitor.open(f"/{name}")
+        visitor.open(address := address_of(name))
         visitor.has_everything()
         themes = ("dark", "light") if thorough or name in IN_BOTH_THEMES else ("light",)
-        of_run = {"run", "model"} if name == "training_history" else {"run"}
-        chosen = visitor.query().keys() - of_run  # the newest of the reader's own, if any
+        asked = dict(parse_qsl(urlsplit(address).query)).keys()
+        chosen = visitor.query().keys() - asked - {"run"}  # the newest of one's own, if any
         found = [f"in the address: {each}" for each in chosen]
-        found += in_themes(visitor, *themes)
-        figures = visitor.page.evaluate(SAID)
-        found += [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
-        found += not_reached(visitor, SIDEBAR if at or part else TOP)
-        if name in CHOSEN:
-            visitor.open(f"/{name}{CHOSEN[name]}")
         for size in SIZES:
             visitor.sized(*size)
             visitor.fits(f"{name} at {size}")
             if name in WITH_FIGURE and size != SIZES[-1]:
                 found += [f"{size}: {each}" for each in too_small(visitor)]
         visitor.sized(**visitor.size)
+        found += in_themes(visitor, *themes)
+        figures = visitor.page.evaluate(SAID)
+        found += [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
+        found += not_reached(visitor, SIDEBAR if at or part else TOP)
         faults[name] = found
     assert {name: found for name, found in faults.items() if found} == {}
 

@@ -11,8 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.figure_room import WITH_FIGURE, too_small
-from tests.browser.test_accessibility import CHOSEN
+from tests.browser.figure_room import WITH_FIGURE, address_of, too_small
 from tests.browser.test_lessons import LESSONS, predict
 from tests.browser.type_sizes import PAGES, note_canvas_type, written_on
 from tests.browser.visiting import Visitor, box_of
@@ -139,7 +138,7 @@ def test_every_page_is_readable_from_the_last_row(visit: Visit) -> None:
     hall, faults = visit(width=1280, height=720), dict[str, list[object]]()
     note_canvas_type(hall.context)
     for page in PAGES:
-        hall.open(f"/{page}?present=true{CHOSEN.get(page, '').replace('?', '&')}")
+        hall.open(f"{address_of(page)}&present=true")
         presents(hall)
         hall.has_everything()
         hall.settled()
@@ -148,7 +147,7 @@ def test_every_page_is_readable_from_the_last_row(visit: Visit) -> None:
         faults[page] = [each for each in written if each.pixels < 18]
         faults[page] += too_small(hall, presents=True) if page in WITH_FIGURE else []
     for page in sorted(WITH_FIGURE):
-        hall.open(f"/{page}?present=true&lesson=masks&lesson_step=2")
+        hall.open(f"{address_of(page)}&present=true&lesson=masks&lesson_step=2")
         faults[page] += [f"with a lesson: {each}" for each in too_small(hall, presents=True)]
     assert {page: found for page, found in faults.items() if found} == {}
 

@@ -6,8 +6,8 @@ const LOOK = 200;  // ms between two looks: an address that a script writes is t
 const AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]';
 const RING = globalThis.explorerLessonRing ??= new CSSStyleSheet();
 // The lesson says what the page is for; presented, what is no figure stays in its order.
-const WITH_PANEL = `.st-key-opening > :not(:has(h1), :has(.st-key-views), .st-key-views) { display: none; }
-  html.presenting [data-testid="stMainBlockContainer"] > * > :not(:has([class*="st-key-stage-"])) { order: 0 !important; }`;
+const WITH_PANEL = ".st-key-opening > :not(:has(h1), :has(.st-key-views), .st-key-views) { display: none; } " +
+  `html.presenting [data-testid="stMainBlockContainer"] > * > :not(:has([class*="st-key-stage-"])) { order: 0 !important; }`;
 const hasTask = data => Object.keys(data.done).length > 0;
 
 function pageOf({base, first}, where = document.location) {
