@@ -13,7 +13,7 @@ from explorer.views.shared.pass_position import StageBar
 from explorer.views.shared.pinned import PinnedCell
 from tests.analysis.kinds_of_model import KINDS_OF_MODEL
 from tests.apps import run
-from tests.components.flows import pass_of
+from tests.components.flows import passed
 from tests.source import ROOT
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -25,7 +25,7 @@ def asked(page: str = "attention", **changes: Any) -> dict[str, Any]:
 
 
 def test_a_door_is_what_the_browser_reports() -> None:
-    forward = pass_of("both")
+    forward = passed("both")[1]
     stage = {"stage": "decoder.0.mlp.up"}
     assert checked_link(forward, asked("forward_pass", address=stage)) == PageLink(
         "forward_pass", "decoder.cross_attn", 0, 1, PinnedCell(0, 2), stage
@@ -56,7 +56,7 @@ ADDRESSES = [
 
 
 def test_what_does_not_exist_opens_nothing() -> None:
-    forward = pass_of("both")
+    forward = passed("both")[1]
     hostile: list[Any] = [None, [], "attention", 3, {}, {"page": "attention"}]
     hostile += [asked() | {name: value} for name, some in HOSTILE.items() for value in some]
     hostile += [asked(page, address=address) for page, address in ADDRESSES]
@@ -66,7 +66,7 @@ def test_what_does_not_exist_opens_nothing() -> None:
 
 @pytest.mark.parametrize("kind", KINDS_OF_MODEL)
 def test_every_part_of_every_kind_of_model_leads_to_a_page_that_exists(kind: str) -> None:
-    forward = pass_of(kind)
+    forward = passed(kind)[1]
     pages = {path.stem for path in ROOT.glob("pages/*/*.py")}
     assert {*TITLES, *PAGE_LINKS} <= pages
     for stack in forward.config.stacks:
