@@ -170,7 +170,7 @@ export function rgb(colour) {
 
 export const css = ([r, g, b], alpha = 1) => `rgba(${r | 0},${g | 0},${b | 0},${alpha})`;
 export const mixed = (a, b, t) => a.map((x, i) => x + (b[i] - x) * t);
-const luminance = colour => colour.reduce((sum, x, i) => sum + [0.2126, 0.7152, 0.0722][i] * (x / 255) ** 2.2, 0);
+const luminance = ([r, g, b]) => (0.2126 * r ** 2.2 + 0.7152 * g ** 2.2 + 0.0722 * b ** 2.2) / 255 ** 2.2;
 
 // Colours along evenly spaced stops: 256, or 255 where zero must be in the middle.
 function table(stops, size) {
