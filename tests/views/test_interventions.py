@@ -200,9 +200,7 @@ def test_a_full_history_says_so() -> None:
 @pytest.mark.parametrize(
     ("model", "part"), [("letters", "encoder.self_attn"), ("reverse", "decoder.cross_attn")]
 )
-def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside(
-    model: str, part: str
-) -> None:
+def test_an_edit_of_an_attention_that_is_not_there_is_set_aside(model: str, part: str) -> None:
     """It waits, and another is made."""
     foreign: tuple[Intervention, ...] = (
         AblateHead(part, 0, 0),
