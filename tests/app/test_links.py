@@ -153,9 +153,6 @@ def test_a_long_text_in_an_address_is_kept_too() -> None:
     assert "text_file" in at.query_params
 
 
-pytestmark = pytest.mark.usefixtures("small_models")
-
-
 def test_every_page_of_the_table_is_one() -> None:
     pages = {path.stem for path in python_files("pages")}
     assert set(chain.from_iterable(row.pages for row in PARAMETERS)) <= pages

@@ -40,7 +40,7 @@ ODDITIES: dict[str, dict[str, Any]] = {
 }
 LAST, ALL = slice(-1, None), slice(None)
 each = partial(grid, pairs=False)
-"""Every value once: every pair of them is met by a whole pass."""
+"""Every value of each axis; `test_a_pass_takes_what_is_said` has every pair of them."""
 WITHIN = 2.5
 """So many times what it takes, at most: a bound that refuses what would fit is none."""
 

@@ -124,9 +124,9 @@ REFUSED: list[tuple[str, str | None, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-def test_what_cannot_be_is_refused_in_a_sentence(letters: OpenModel) -> None:
+def test_what_cannot_be_is_refused(letters: OpenModel, subtests: pytest.Subtests) -> None:
     for task, text, settings, why in REFUSED:
-        with pytest.raises((RunError, TextError), match=why):
+        with subtests.test(why), pytest.raises((RunError, TextError), match=why):
             finetune_spec(letters, task_for(letters, task, text), settings)
 
 

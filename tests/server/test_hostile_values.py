@@ -53,7 +53,7 @@ def messages(page: Answer) -> list[list[WidgetState]]:
 
 
 async def errors(url: str, runs: Path, every: int) -> list[str]:
-    """What the pages answer that is an error; each page gets every so many-th message."""
+    """The errors that the pages answer; a page gets one of so many messages: `every`."""
     drawn = {}
     for page in [*PAGES, "training", "inside_training"]:
         key, query = new_key(), ""

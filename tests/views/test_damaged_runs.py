@@ -29,7 +29,7 @@ HOW = ("cut", "empty", "another type", "missing", "a folder", "another run's", "
 
 @pytest.fixture(autouse=True)
 def _few_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes many passes takes a few: not its numbers are looked at."""
+    """No test here reads a number, so what takes many passes takes a few."""
     monkeypatch.setattr(landscape_view, "SIDE", 3)
     monkeypatch.setattr(over_snapshots, "BATCHES", 2)
 

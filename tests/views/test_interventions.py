@@ -200,9 +200,7 @@ def test_a_full_history_says_so() -> None:
 @pytest.mark.parametrize(
     ("model", "part"), [("letters", "encoder.self_attn"), ("reverse", "decoder.cross_attn")]
 )
-def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside(
-    model: str, part: str
-) -> None:
+def test_an_edit_of_an_attention_that_is_not_there_is_set_aside(model: str, part: str) -> None:
     """It waits, and another is made."""
     foreign: tuple[Intervention, ...] = (
         AblateHead(part, 0, 0),
@@ -221,6 +219,7 @@ def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside(
     assert {type(edit) for edit in foreign} == set(KIND_LETTERS)
     at = page(model=model, edits=to_address(EditHistory(foreign, len(foreign))))
     assert said(at).count("(does not apply). This model has no such attention.") == len(foreign)
+    assert f"{len(foreign)} interventions do not apply to this model and text" in said(at)
     address = to_address(EditHistory(foreign[:1], 1))
     at.text_input(key="edits").set_value(address).run()
     assert edits(press(at, "ablate_head")).startswith(address.replace("1.1~", "1.2~"))

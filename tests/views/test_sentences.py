@@ -221,6 +221,7 @@ CAPTIONS: Rows = {
     "models/checkpoints?model=translation&show=Parameters&ledger=paper": [
         "are counted in one box",
         "the parts below add up to one layer",
+        "It cannot be exported: no published model family has this architecture.",
     ],
     "models/checkpoints?show=Weights&head=2": ["Each cell is one weight. Rows 8–11 are head 2."],
     "models/checkpoints?show=Weights&tensor=decoder.embedding.weight&cell=Largest+|w|": [

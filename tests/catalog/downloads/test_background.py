@@ -48,8 +48,8 @@ def test_one_process_downloads_and_goes_on_if_cancelled(
 
     def waiting(timeout: float | None = None) -> int:
         """Others need not wait for the end to know how it stands."""
-        with ThreadPoolExecutor(1) as another:
-            seen.append(another.submit(state_of, model).result(60))
+        another = ThreadPoolExecutor(1)  # not left with `with`, which would wait without end
+        seen.append(another.submit(state_of, model).result(60))
         return wait(timeout)
 
     monkeypatch.setattr(process, "wait", waiting)
