@@ -170,7 +170,8 @@ export function rgb(colour) {
 
 export const css = ([r, g, b], alpha = 1) => `rgba(${r | 0},${g | 0},${b | 0},${alpha})`;
 export const mixed = (a, b, t) => a.map((x, i) => x + (b[i] - x) * t);
-const luminance = ([r, g, b]) => (0.2126 * r ** 2.2 + 0.7152 * g ** 2.2 + 0.0722 * b ** 2.2) / 255 ** 2.2;
+// Relative luminance, from 0 to 1: 196965 is 255 ** 2.2.
+const luminance = ([r, g, b]) => (0.2126 * r ** 2.2 + 0.7152 * g ** 2.2 + 0.0722 * b ** 2.2) / 196965;
 
 // Colours along evenly spaced stops: 256, or 255 where zero must be in the middle.
 function table(stops, size) {
@@ -218,7 +219,7 @@ export const maximum = top => top === null ? "its weights are not a number"
   : `maximum weight ${number(top, {low: 0, high: 1, steps: 10000})}`;
 
 // The text that stands out more on `colour`, by at least 4.5 to 1.
-export const over = colour => luminance(colour) > 0.179 ? "#000" : "#fff";
+export const over = colour => luminance(colour) > 0.18 ? "#000" : "#fff";
 
 // Fine diagonal lines: here nothing may be looked at.
 export function hatch(context, ink, scale, gap = 5) {

@@ -1,6 +1,7 @@
 """The patches of Streamlit about its runs do what they say: who waits, fragments, clicks."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -277,6 +278,35 @@ def test_behind_what_is_not_sent_the_whole_page_is_drawn(monkeypatch: pytest.Mon
     AppSession.request_rerun(session, asked)
     (run,) = runs
     assert (run.fragment_id, run.is_auto_rerun, run.page_script_hash) == (None, False, "b")
+
+
+def test_messages_of_a_script_reach_the_loop_together_and_in_order() -> None:
+    """Streamlit wakes the loop for each."""
+    message, end = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.SHUTDOWN
+    told = [(end, 0), (message, 1), (message, 2), (message, 3), (end, 4), (message, 5)]
+
+    async def heard(tell: Callable[..., None]) -> tuple[list[tuple[Any, int]], int]:
+        events, wakes, loop = list[tuple[Any, int]](), list[Any](), asyncio.get_running_loop()
+
+        def hear(_: object, event: Any, *others: Any, **about: int) -> None:
+            events.append((event, about["page_script_hash"] if about else others[3]))
+
+        def wake(act: Callable[[], None]) -> None:
+            wakes.append(act)
+            loop.call_soon_threadsafe(act)
+
+        session = Mock(_event_loop=loop, _call_soon_on_event_loop=wake)
+        session._handle_scriptrunner_event_on_event_loop = hear
+        for event, number in told:
+            tell(session, None, event, page_script_hash=number)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return events, len(wakes)
+
+    assert asyncio.run(heard(streamlit_patches.tell_together)) == (told, 2)
+    assert asyncio.run(heard(streamlit_patches.STREAMLITS_EVENT)) == (told, 6), (
+        "tell_together may go"
+    )
 
 
 CLICKED = """
