@@ -240,7 +240,7 @@ function show(state) {
   const {data, root, fresh} = state, colours = signs(state);
   if (fresh) {
     state.fresh = false;
-    Object.assign(state, {pointed: null, held: null, heard: undefined, items: [], moved: 1, follows: true, count: data.counts[0]});
+    Object.assign(state, {pointed: null, held: null, agreed: undefined, items: [], moved: 1, follows: true, count: data.counts[0]});
   }
   choose(state);
   if (!data.counts.includes(state.count)) state.count = data.counts.at(-1);
