@@ -85,7 +85,8 @@ def test_what_is_drawn_says_its_scores_and_what_is_chosen_is_told(open_demo: Ope
     drawn.click("1.2@5")
     told(drawn.visitor, f"({circuit_map.CircuitChoice(most, (1, 2))!r},)")
     drawn.visitor.away()
-    assert drawn.card().startswith("Head 1.2"), "what is chosen stays"
+    expect(drawn.view.locator(".sentence")).to_contain_text("the difference of 9.00")
+    assert drawn.card().startswith("Head 1.2"), "what is chosen stays, with other scores too"
     drawn.canvas.focus()
     for key in ("Escape", "ArrowRight", "Enter"):
         drawn.visitor.page.keyboard.press(key)
