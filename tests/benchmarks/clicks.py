@@ -157,8 +157,8 @@ def on_heads(model: str, visitor: Visitor) -> Iterator[float]:
     visitor.drawn("attention_head")
     view = visitor.widget("attention_head").locator("[data-painted]").first
     page.evaluate(driver.LISTEN)
-    names = str(page.locator(".view.grid canvas").get_attribute("aria-label")).split()
-    layers, heads = int(names[0]), int(names[3])
+    name = str(page.locator(".view.grid canvas").get_attribute("aria-label"))
+    layers, heads = map(int, re.findall(r"\d+", name)[-2:])
     for at in islice(count(1), CLICKS):
         layer, head = at % layers, at // layers % heads
         before = visitor.picture("attention_head")
