@@ -80,6 +80,10 @@ class Reader:
             state.string_value = str(head)
         return await self.act(*before, state)
 
+    async def type(self, text: str) -> Answer:
+        """Put a sentence into the field of the bar."""
+        return await self.act(WidgetState(id=self.widgets["text"].id, string_value=text))
+
     async def turn_to(self, page: str) -> Answer:
         """Follow the link of another page; what the widgets of this one hold stays here."""
         self.page, self.page_hash = page, ""

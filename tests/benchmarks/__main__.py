@@ -37,6 +37,7 @@ from tests.benchmarks.measuring import BROKEN, Benchmark, broken, measure
 
 BENCHMARKS: dict[str, Benchmark] = {
     "training-step": training.step,
+    "train-together": training.two_processes,
     "training-batches": training.batches,
     "forward-watched": published.watched_forward,
     "forward-checkpoint": published.forward,
@@ -75,6 +76,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "answer": readers.one_answer,
     "many-runs": readers.many_runs,
     "fifty-readers": readers.fifty,
+    "full-runs": readers.whole_pages,
     "memory-readers": readers.memory,
     "memory-walk": readers.walking,
     "replicas": readers.replicas,

@@ -7,8 +7,9 @@ without a browser sends and takes what a page in a browser does (`tests/reader.p
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -33,6 +34,7 @@ for line in range(21):
 st.container(key="shown").text(f"head {head}")
 """
 """A page that does nothing, of 24 elements."""
+WORDS = "black white big small".split()
 CHANGES, SETTLING, ANSWERS = 8, 2, 20
 """Seconds for the first answer of everybody, who all ask for it at once."""
 MEGABYTE = 1e6
@@ -157,22 +159,36 @@ async def readers_of(
             await reader.close()
 
 
-async def crowd_of(readers: list[Reader]) -> list[float]:
-    """Seconds of every answer to those who change the head once a second, spread over it."""
+Acts = Callable[[Reader, int], Awaitable[Answer]]
+
+
+async def another_head(reader: Reader, turn: int) -> Answer:
+    return await reader.pick_head((turn + 1) % 2)
+
+
+async def whole_page(reader: Reader, turn: int) -> Answer:
+    """Type a sentence, follow a link to another page, and another back."""
+    if turn % 3 == 0:
+        return await reader.type(f"the {WORDS[turn % len(WORDS)]} cat sees the dog")
+    return await reader.turn_to("tokens" if turn % 3 == 1 else "")
+
+
+async def crowd_of(readers: list[Reader], act: Acts = another_head) -> list[float]:
+    """Seconds of every answer to those who do this once a second, spread over the second."""
     begin = asyncio.get_running_loop().time() + SETTLING
     places = (begin + place / len(readers) for place in range(len(readers)))
-    lived = await asyncio.gather(*map(living, readers, places))
+    lived = await asyncio.gather(*map(partial(living, act), readers, places))
     return [seconds for one in lived for seconds in one]
 
 
-async def living(reader: Reader, begin: float) -> list[float]:
+async def living(act: Acts, reader: Reader, begin: float) -> list[float]:
     """Once a second, and wait for every answer, which must not be the one before."""
-    now, taken, seen = asyncio.get_running_loop().time, [], (await reader.pick_head(0)).picture()
+    now, taken, seen = asyncio.get_running_loop().time, [], (await act(reader, -1)).picture()
     for turn in range(CHANGES):
         await asyncio.sleep(max(0.0, begin + turn - now()))
-        answer = await reader.pick_head((turn + 1) % 2)
+        answer = await act(reader, turn)
         assert not answer.failures, answer.failures[0]
-        assert answer.picture() != seen, "the picture did not change"
+        assert answer.picture() != seen or act is whole_page, "the picture did not change"
         seen = answer.picture()
         taken.append(answer.seconds)
     return taken

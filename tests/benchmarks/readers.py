@@ -18,13 +18,16 @@ from explorer.tasks.bundled_text import PLAYS
 from tests import proxy
 from tests.benchmarks.driver import (
     BARE,
+    Acts,
     a_page_of,
     an_app,
+    another_head,
     ask,
     core_seconds,
     crowd_of,
     megabytes_of,
     readers_of,
+    whole_page,
 )
 from tests.benchmarks.measuring import (
     NotMeasured,
@@ -41,7 +44,7 @@ from tests.proxy import Replicas
 from tests.reader import Reader
 from tests.served import Server
 
-READERS, P95 = 50, 0.150
+READERS, P95, FULL_P50 = 50, 0.150, 0.014
 AT_REPLICAS, REPLICAS_P95 = 100, 0.250
 CONNECTED, ACTIVE, MOST_MEGABYTES = 200, 20, 350
 FURTHER = 20
@@ -111,16 +114,26 @@ def put(root: Path, count: int) -> None:
 def fifty() -> Iterator[Row]:
     """Each changes the head once a second; beside one who does the same alone."""
 
-    async def crowds() -> tuple[list[float], list[float]]:
-        async with readers_of(server.url, "attention", READERS) as readers:
-            return await crowd_of(readers[:1]), await crowd_of(readers)
-
-    with an_app() as server:
-        alone, together = asyncio.run(crowds())
+    alone, together = asyncio.run(crowds("attention", another_head))
     p95, reference = quantile(together, 0.95), quantile(alone, 0.95)
     what = f"{READERS} readers changing heads once a second"
     beside, goal = f"p95 {milliseconds(reference)} of one reader", f"p95 ≤ {milliseconds(P95)}"
     yield Row(what, spread(together), beside, p95 / reference, goal, p95 <= P95)
+
+
+def whole_pages() -> Iterator[Row]:
+    """Each types, turns to another page and back, once a second."""
+    alone, together = asyncio.run(crowds("", whole_page))
+    what = "a full run of the start page and another, once a second"
+    yield within(f"{what}, one reader", alone, p50=FULL_P50)
+    yield within(f"{what}, {READERS} readers", together, p95=REPLICAS_P95)
+
+
+async def crowds(page: str, act: Acts) -> tuple[list[float], list[float]]:
+    """Seconds of one reader alone, and of all together."""
+    with an_app() as server:
+        async with readers_of(server.url, page, READERS) as readers:
+            return await crowd_of(readers[:1], act), await crowd_of(readers, act)
 
 
 def replicas() -> Iterator[Row]:

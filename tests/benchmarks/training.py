@@ -1,4 +1,4 @@
-"""The speed of training: a step, and what makes its batches.
+"""The speed of training: a step, what makes its batches, two processes.
 
 A training step is that of the repository README's model (post-norm, dropout 0.1, eight heads)
 beside `torch.nn.Transformer`, on the same padded batches with the same optimizer. That one also
@@ -7,13 +7,19 @@ printed too: at d 256 both sides then spend nearly all their time in the same pr
 """
 
 import math
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from explorer.runs.run import create_in
+from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig
 from models.config import TrainConfig
@@ -21,7 +27,8 @@ from models.optimizers import build_optimizer
 from models.positional import PositionalEncoding
 from models.presets import REPOSITORY_README
 from models.training import train
-from tests.benchmarks.measuring import Ratio, Row, compared, timed
+from tests.benchmarks.measuring import Ratio, Row, by_turns, compared, timed
+from tests.served import ROOT
 
 SENTENCES, TOKENS, VOCABULARY, PAD = 64, 128, 100, 0
 
@@ -103,3 +110,31 @@ def batches() -> Iterator[Row]:
     name = max(found, key=lambda name: found[name].times)
     what = f"making one training batch, of {len(found)} tasks the slowest ({name})"
     yield compared(what, found[name], "of one training step of that task", 0.5)
+
+
+WORTH_TWO = 512
+"""Texts in a batch for two processes: what they tell each other is as much for any."""
+
+
+def two_processes() -> Iterator[Row]:
+    """Texts a second, by the clock: each process has a core of its own, if the machine has two."""
+
+    def by(start: list[str]) -> Callable[[], list[float]]:
+        def measured() -> list[float]:
+            with tempfile.TemporaryDirectory() as folder:
+                how = TASKS["reverse"].training.replace(steps=24, batch_size=WORTH_TWO)
+                base = TASKS["reverse"].model.replace(d_model=128, d_ff=512, n_heads=4)
+                run = create_in(Path(folder) / "run", RunSpec("reverse", base, how))
+                command = [sys.executable, *start, "-m", "explorer", "resume", str(run.folder)]
+                subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+                rows = {row.step: row.seconds for row in run.metrics().rows if row.loss}
+                return [((rows[24] or 0.0) - (rows[4] or 0.0)) / 20]
+
+        return measured
+
+    started = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    (found,) = by_turns(by(started), by([]), 1)
+    quicker = 1 / found.times
+    what = f"texts a second of two processes under torchrun, batches of {WORTH_TWO}"
+    mine, beside = (f"{WORTH_TWO / each:.0f}" for each in (found.ours, found.reference))
+    yield Row(what, mine, f"{beside} of one", quicker, "≥ 1.6 ×", quicker >= 1.6)
