@@ -526,7 +526,7 @@ def draw_whole_page_first(session: AppSession, request: RerunData) -> None:
 # times over. A loop that gets them together wakes once, and the browser draws once.
 
 STREAMLITS_EVENT = AppSession._on_scriptrunner_event
-TOGETHER = 0.05
+MESSAGE_WAITS = 0.05
 """Seconds that a message of a script waits for others; the end of the run ends it."""
 
 
@@ -551,7 +551,7 @@ WAITING: WeakKeyDictionary[AppSession, WaitingEvents] = WeakKeyDictionary()
 
 
 def handle_later(session: AppSession, handle: Callable[[], None]) -> None:
-    session._event_loop.call_later(TOGETHER, handle)
+    session._event_loop.call_later(MESSAGE_WAITS, handle)
 
 
 @replaces(AppSession, "_on_scriptrunner_event")
