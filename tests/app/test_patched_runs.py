@@ -292,7 +292,7 @@ def test_messages_of_a_script_reach_the_loop_together_and_in_order() -> None:
             events.append((event, about["page_script_hash"] if about else others[3]))
 
         session = Mock(_call_soon_on_event_loop=wakes.append)
-        session._event_loop.call_later = lambda _, act: wakes.append(act)
+        session._event_loop.call_later = lambda _, act, of: wakes.append(partial(act, of))
         session._handle_scriptrunner_event_on_event_loop = hear
         for event, number in told:
             tell(session, None, event, page_script_hash=number)

@@ -163,8 +163,8 @@ def test_pages_are_for_all(visitor: Visitor, part: int, request: pytest.FixtureR
         visitor.open(address := address_of(name))
         visitor.has_everything()
         themes = ("dark", "light") if thorough or name in IN_BOTH_THEMES else ("light",)
-        asked = dict(parse_qsl(urlsplit(address).query)).keys()
-        chosen = visitor.query().keys() - asked - {"run"}  # the newest of one's own, if any
+        in_link = dict(parse_qsl(urlsplit(address).query)).keys()
+        chosen = visitor.query().keys() - in_link - {"run"}  # the newest of one's own, if any
         found = [f"in the address: {each}" for each in chosen]
         for size in SIZES:
             visitor.sized(*size)
