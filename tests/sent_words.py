@@ -1,0 +1,62 @@
+"""All words and numbers that a page was sent, each as its reader sees it written."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import Message
+from streamlit.testing.v1 import AppTest
+
+from explorer.components import wire
+from explorer.text.number_format import three
+from tests.apps import FRAME
+
+UNSEEN = dict.fromkeys(map(ord, "\u2060\u2066\u2068\u2069"))
+"""Marks that only steer how text is set."""
+
+
+def sent_words(at: AppTest) -> str:
+    """One line for each text or number, without the signs of Markdown; not what frames a page."""
+    drawn = [node for node in at.main if getattr(node, "proto", None) and node.key not in FRAME]
+    found = [word for node in drawn for word in _of_element(node)]
+    lines = (" ".join(word.split()) for word in found)
+    return "\n".join(lines).replace("**", "").replace("`", "").translate(UNSEEN)
+
+
+def _of_element(node: Any) -> Iterator[str]:
+    if node.type in {"dataframe", "table"}:
+        yield from map(str, node.value.to_numpy().ravel())
+    elif node.type != "bidi_component":
+        yield from _of_message(node.proto)
+    elif node.proto.bytes:
+        header, planes = wire.unpack(node.proto.bytes)
+        yield from _of_data(header)
+        # What is no code of a number: beside the codes of small pictures, and in all of a head.
+        names = planes if node.proto.component_name == "explorer_stages" else {"exact"} & {*planes}
+        for name in names:
+            yield from (three(float(value)) for value in np.frombuffer(planes[name], "<f4"))
+    else:
+        yield from _of_data(json.loads(node.proto.json or "null"))
+
+
+def _of_message(message: Message) -> Iterator[str]:
+    for kind, value in message.ListFields():
+        for each in value if kind.is_repeated else [value]:
+            if isinstance(each, Message):
+                yield from _of_message(each)
+            elif not isinstance(each, bytes):
+                yield from _of_data(json.loads(each) if kind.name == "spec" else each)
+
+
+def _of_data(data: object) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            yield from (name, *_of_data(value))
+    elif isinstance(data, list):
+        for each in data:
+            yield from _of_data(each)
+    elif isinstance(data, float | int) and not isinstance(data, bool):
+        yield three(data)

@@ -1,0 +1,74 @@
+"""Every lesson can be finished, and each page is sent what the lesson says of it.
+
+A step ends at the address that “Show me” opens; there its control has the value that the reader is to
+give it. Some lessons are walked in a browser instead: `tests/browser/test_lessons.py`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.catalog.pretrained_models import FIRST
+from explorer.lessons.lesson import LessonStep, is_done
+from tests import apps
+from tests.browser.test_lessons import LESSONS, WALKED
+from tests.sent_words import sent_words
+from tests.smollm2 import folder_with_smollm2
+from tests.source import ROOT
+from tests.whole_numbers import stands_in
+
+
+def opened(page: str, pairs: Sequence[tuple[str, str]], **more: str) -> AppTest:
+    (path,) = ROOT.glob(f"pages/*/{page}.py")
+    asks = {name: [value for key, value in pairs if key == name] for name, _ in pairs}
+    return apps.page(f"{path.parent.name}/{page}", **asks, **more)
+
+
+def says(at: AppTest, texts: Sequence[str]) -> None:
+    words = sent_words(at)
+    assert [text for text in texts if not stands_in(text, words)] == []
+
+
+def control_of(at: AppTest, step: LessonStep) -> Any:
+    """What the task is done with; of several under this key the first."""
+    drawn = [node for node in at._tree if getattr(node, "key", None) == step.control]
+    assert drawn, f"the page has no {step.control}"
+    return drawn[0]
+
+
+def finish(at: AppTest, step: LessonStep) -> AppTest:
+    """The page once the task is done."""
+    ((way, value),) = step.do.items()
+    before = control_of(at, step)
+    if before.type == "button":
+        apps.run(before.click())
+        choices = {key: values[0] for key, values in at.query_params.items()}
+        assert is_done(step, step.page, choices), choices
+        return at
+    end = opened(step.done.get("page", step.page), step.after)
+    after = control_of(end, step)
+    if before.type == "selectbox":
+        assert after.options[after.index] == value
+    elif before.type == "button_group":
+        assert after.value == value
+    elif before.type == "toggle":
+        assert after.value != before.value
+    elif way == "type":
+        assert str(after.value) == value
+    return end
+
+
+@pytest.mark.parametrize("name", [name for name in LESSONS if name not in WALKED])
+def test_a_lesson_can_be_finished(
+    name: str, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    steps = LESSONS[name].steps
+    if any(step.choices.get("model") == FIRST for step in steps):
+        monkeypatch.setenv("EXPLORER_EXAMPLES", str(folder_with_smollm2()))
+    for place, step in enumerate(steps, 1):
+        with subtests.test(step=place):
+            at = opened(step.page, step.pairs, lesson=name, lesson_step=str(place))
+            says(at, step.see_first)
+            says(finish(at, step) if step.done else at, step.see)
