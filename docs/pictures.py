@@ -9,7 +9,6 @@ import json
 import re
 import tempfile
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
@@ -60,9 +59,7 @@ FIGURE = """() => {
 
 def page_words(address: str) -> list[str]:
     """The sentences, labels and figures of a page without its numbers."""
-    parts = urlsplit(address)
-    (path,) = (HERE.parent / "pages").glob(f"*/{parts.path.strip('/')}.py")
-    at = apps.page(f"{path.parent.name}/{path.stem}", **dict(parse_qsl(parts.query)))
+    at = apps.linked(address)
     controls = [*at.button, *at.selectbox, *at.toggle, *at.get("button_group")]
     labels = [control.label for control in controls if control.label]
     words = [*apps.said(at).splitlines(), *labels, *sorted(map(str, apps.views(at)))]

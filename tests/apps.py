@@ -3,12 +3,14 @@
 import json
 from typing import Any
 from unittest.mock import Mock
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from explorer.charts.figure_data import FigureData
+from explorer.lessons.lesson import FIRST_PAGE
 from explorer.views.shared import export_panel
 from tests.served import ROOT
 
@@ -23,6 +25,14 @@ def page(path: str, state: dict[str, Any] | None = None, /, **address: Any) -> A
     if path != FIRST:  # its name only leads to the root
         at.switch_page(f"../../pages/{path}.py")
     return run(at)
+
+
+def linked(address: str) -> AppTest:
+    """The page that a link within the app leads to."""
+    parts = urlsplit(address)
+    name = parts.path.strip("/") or FIRST_PAGE
+    (path,) = ROOT.glob(f"pages/*/{name}.py")
+    return page(f"{path.parent.name}/{name}", **parse_qs(parts.query, keep_blank_values=True))
 
 
 def page_alone(path: str, **address: Any) -> AppTest:

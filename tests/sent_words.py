@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import wire
@@ -40,10 +39,10 @@ def _of_element(node: Any) -> Iterator[str]:
         yield from _of_data(json.loads(node.proto.json or "null"))
 
 
-def _of_message(message: Message) -> Iterator[str]:
+def _of_message(message: Any) -> Iterator[str]:
     for kind, value in message.ListFields():
         for each in value if kind.is_repeated else [value]:
-            if isinstance(each, Message):
+            if hasattr(each, "ListFields"):
                 yield from _of_message(each)
             elif not isinstance(each, bytes):
                 yield from _of_data(json.loads(each) if kind.name == "spec" else each)

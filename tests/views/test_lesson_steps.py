@@ -1,7 +1,7 @@
 """Every lesson can be finished, and each page is sent what the lesson says of it.
 
-A step ends at the address that “Show me” opens; there its control has the value that the reader is to
-give it. Some lessons are walked in a browser instead: `tests/browser/test_lessons.py`.
+A step ends at the address that “Show me” opens; there its control has the value that the reader is
+to give it. Some lessons are walked in a browser instead: `tests/browser/test_lessons.py`.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,7 @@ from tests import apps
 from tests.browser.test_lessons import LESSONS, WALKED
 from tests.sent_words import sent_words
 from tests.smollm2 import folder_with_smollm2
-from tests.source import ROOT
 from tests.whole_numbers import stands_in
-
-
-def opened(page: str, pairs: Sequence[tuple[str, str]], **more: str) -> AppTest:
-    (path,) = ROOT.glob(f"pages/*/{page}.py")
-    asks = {name: [value for key, value in pairs if key == name] for name, _ in pairs}
-    return apps.page(f"{path.parent.name}/{page}", **asks, **more)
 
 
 def says(at: AppTest, texts: Sequence[str]) -> None:
@@ -47,7 +40,7 @@ def finish(at: AppTest, step: LessonStep) -> AppTest:
         choices = {key: values[0] for key, values in at.query_params.items()}
         assert is_done(step, step.page, choices), choices
         return at
-    end = opened(step.done.get("page", step.page), step.after)
+    end = apps.linked(step.ends)
     after = control_of(end, step)
     if before.type == "selectbox":
         assert after.options[after.index] == value
@@ -69,6 +62,6 @@ def test_a_lesson_can_be_finished(
         monkeypatch.setenv("EXPLORER_EXAMPLES", str(folder_with_smollm2()))
     for place, step in enumerate(steps, 1):
         with subtests.test(step=place):
-            at = opened(step.page, step.pairs, lesson=name, lesson_step=str(place))
+            at = apps.linked(f"{step.begins}&lesson={name}&lesson_step={place}")
             says(at, step.see_first)
             says(finish(at, step) if step.done else at, step.see)
