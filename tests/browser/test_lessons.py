@@ -131,7 +131,7 @@ def do(visitor: Visitor, step: LessonStep) -> None:
 
 
 def choose(control: Locator, option: str) -> None:
-    """An option of a list, of a few beside each other, or of a menu."""
+    """An option of a list, or of a few beside each other."""
     expect(control.locator("input, button").first).to_be_visible()
     if (box := control.get_by_role("combobox")).count():
         marked = control.page.locator("[role=option][data-focused=true]")
@@ -146,11 +146,8 @@ def choose(control: Locator, option: str) -> None:
             return bool(box.input_value() == option)
 
         wait_until(chosen, f"{option} in the list")
-    elif (radio := control.get_by_role("radio", name=option, exact=True)).count():
-        radio.click()
     else:
-        control.locator("button").first.click()
-        control.page.get_by_role("menuitem", name=option, exact=True).click()
+        control.get_by_role("radio", name=option, exact=True).click()
 
 
 def done(visitor: Visitor, step: LessonStep) -> None:
