@@ -1,18 +1,16 @@
 """A server of two that is killed in mid work: who reads, what trains and what is downloaded."""
 
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
-from explorer.app.reader import COOKIE
+from explorer.app.reader import COOKIE, owner_of
 from explorer.catalog.model_download import fetched_bytes
 from explorer.catalog.pretrained_models import PRETRAINED_MODELS
-from explorer.runs.run import Run
-from explorer.runs.spec import PAUSED, STOPPED, TRAINING
+from explorer.runs.run import Run, create
+from explorer.runs.spec import PAUSED, TRAINING
 from explorer.runs.worker import train_to_end
 from tests import proxy
 from tests.browser.conftest import Visit
@@ -20,7 +18,7 @@ from tests.browser.test_training import becomes, press
 from tests.browser.visiting import Visitor
 from tests.catalog.downloads.serving import COMMIT, Site, served
 from tests.served import Server, wait_until
-from tests.tiny import tiny_run
+from tests.tiny import tiny_spec
 
 HUB_IDS = {"gpt2": "openai-community/gpt2", "distilgpt2": "distilbert/distilgpt2"}
 HALF = 30_000
@@ -44,57 +42,56 @@ def site(published: Path) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def both(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
-    """Two servers of one folder of runs, and of one of pretrained models, which is empty.
+def killed(
+    server: Server, site: Site, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """Another server of the same runs, whose folder of pretrained models is empty.
 
-    The second calls the folder otherwise: the processes of a server are found by that name.
+    It calls the folder of runs otherwise: the processes of a server are found by that name. Those
+    that train are left to the other.
     """
     folder = tmp_path_factory.mktemp("killed")
-    place = {"HF_ENDPOINT": site.url, "HF_HOME": str(folder / "hub"), **proxy.SHARED}
+    place = {"HF_ENDPOINT": site.url, "HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "0"}
+    (folder / "same-runs").symlink_to(server.runs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXPLORER_EXAMPLES", str(folder / "examples"))
-        patch.delenv("HF_HUB_OFFLINE", raising=False)
-        (folder / "runs").mkdir()
-        (folder / "same-runs").symlink_to(folder / "runs")
-        with (
-            Server(folder / "runs", env=place) as first,
-            Server(folder / "same-runs", env=place) as second,
-        ):
-            yield first, second
+        killed = Server(folder / "same-runs", env=place | proxy.SHARED).start()
+        try:
+            yield killed.wait()
+        finally:
+            killed.kill()
+
+
+@pytest.fixture(scope="module")
+def downloader(browser: Browser, killed: Server) -> Iterator[Visitor]:
+    """Who is at the machine of the server that is killed, and may download there."""
+    visitor = Visitor(browser, killed.url)
+    yield visitor
+    visitor.close()
 
 
 def begins_a_download(visitor: Visitor, name: str) -> None:
-    page, button = visitor.open("/checkpoints"), visitor.widget(f"get_{name}").get_by_role("button")
-    if PRETRAINED_MODELS["gpt2"].is_there:  # the list is folded where there is one
-        page.locator("summary").get_by_text("Pretrained models").click()
-    button.click()
+    visitor.open("/checkpoints")
+    visitor.widget(f"get_{name}").get_by_role("button").click()
     folder = PRETRAINED_MODELS[name].folder
     wait_until(lambda: fetched_bytes(folder) >= HALF, "half of the weights")
 
 
-def test_a_click_downloads_a_model(both: tuple[Server, Server], site: Site, visit: Visit) -> None:
-    """Another reader, who comes to the other server, sees it too."""
-    reader, other = (visit(server.url) for server in both)
-    begins_a_download(reader, "gpt2")
-    bar = reader.page.get_by_role("progressbar")
+def test_a_click_downloads_a_model(downloader: Visitor, site: Site) -> None:
+    begins_a_download(downloader, "gpt2")
+    bar = downloader.page.get_by_role("progressbar")
     expect(bar).to_be_visible()
-    other.open("/checkpoints")
-    expect(other.page.get_by_role("progressbar")).to_be_visible()
-    expect(other.widget("get_gpt2")).to_have_count(0)
-    reader.widget("cancel_list_gpt2").get_by_role("button").click()
-    resume = reader.widget("get_gpt2").get_by_role("button", name="Resume")
+    downloader.widget("cancel_list_gpt2").get_by_role("button").click()
+    resume = downloader.widget("get_gpt2").get_by_role("button", name="Resume")
     expect(resume).to_be_visible()
     expect(bar).to_have_count(0)
-    expect(other.widget("get_gpt2").get_by_role("button", name="Resume")).to_be_visible()
     resume.click()
     expect(bar).to_be_visible()
     site.go_on.set()
-    reader.asks(model="gpt2")
-    reader.rest()
-    other.open("/checkpoints")
-    expect(other.widget("open_gpt2").get_by_role("button")).to_be_enabled()
+    downloader.asks(model="gpt2")
     assert [each != "" for each in site.ranges_of(weights_of("gpt2"))] == [False, True]
     site.go_on.clear()
+    downloader.no_mishap()
 
 
 def goes_on(run: Run) -> None:
@@ -109,89 +106,53 @@ def has_every_step(run: Run) -> None:
     assert len(steps) == steps[-1] - steps[0] + 1
 
 
-def trains_through_pages_and_a_pause(visitor: Visitor, run: Run) -> None:
-    visitor.open(f"/training?run={run.name}")
-    press(visitor, "resume")
-    becomes(visitor, run, TRAINING)
-    visitor.follow("Attention maps")
-    goes_on(run)
-    visitor.follow("Training")
-    visitor.load()
-    press(visitor, "pause")
-    becomes(visitor, run, PAUSED)
-    before = run.status().step
-    press(visitor, "step")
-    wait_until(lambda: run.status().step == before + 1, "one step")
-    becomes(visitor, run, PAUSED)
-    press(visitor, "resume")
-    becomes(visitor, run, TRAINING)
-
-
-@contextmanager
-def a_reader_behind_nginx(
-    killed: Server, left: Server, visit: Visit, folder: Path
-) -> Iterator[None]:
-    """Comes to the one by a link, and goes on at the other when the one is killed.
-
-    nginx has the settings of `deploy`; where there is none, nobody comes.
-    """
+def test_all_but_downloads_go_on(
+    killed: Server, server: Server, downloader: Visitor, visit: Visit, tmp_path: Path
+) -> None:
+    """At the other server, to which nginx with the settings of `deploy` leads."""
     try:
         proxy.ensure()
-    except proxy.NoNginx:
-        yield
-        return
-    with proxy.before([killed, left], folder) as replicas:
+    except proxy.NoNginx as error:
+        pytest.skip(str(error))
+    begins_a_download(downloader, "distilgpt2")
+    downloader.no_mishap()
+    downloader.leave()
+    with proxy.before([killed, server], tmp_path / "proxy") as replicas:
         reader, key = visit(replicas.url), replicas.reader_of(killed)
         reader.context.add_cookies([{"name": COOKIE, "value": key, "url": replicas.url}])
+        run = create(server.runs, tiny_spec(steps=1_000_000), owner=owner_of(key))
+        run.command("step")
+        train_to_end(run.folder)
+        reader.open(f"/training?run={run.name}")
+        becomes(reader, run, PAUSED)
+        press(reader, "resume")
+        becomes(reader, run, TRAINING)
         page = reader.open(f"/attention?model=shakespeare&text=To+be,+{SECRET}&layer=1&head=1")
         seen, line = reader.picture(MATRIX), reader.socket
         reader.has_everything()  # or what it is sending is cut short
-        yield
+        killed.kill()
+
+        def is_alone() -> bool:
+            lines = [" ".join(process.cmdline()) for process in killed.leftovers()]
+            return not any("background_downloads" in each for each in lines)
+
+        wait_until(is_alone, "the end of the download")
+        assert fetched_bytes(PRETRAINED_MODELS["distilgpt2"].folder) >= HALF
+        goes_on(run)
         wait_until(lambda: (page.evaluate("0"), reader.socket is not line)[1], "another line")
         reader.rest()
         reader.shows(MATRIX, seen)
         reader.pick(GRID, layer=1, head=3)  # the first that the other replica hears of them
         reader.at_head(1, 3)
         reader.changed(MATRIX, seen)
+        reader.open(f"/training?run={run.name}")
+        becomes(reader, run, TRAINING)
+        press(reader, "pause")
+        becomes(reader, run, PAUSED)
+        has_every_step(run)
         reader.has_everything()
-        assert replicas.place_of(key) is left
+        assert replicas.place_of(key) is server
         reader.no_mishap()
         reader.leave()  # before its proxy ends
-        assert not any(SECRET in log for log in (replicas.proxy.log, killed.log, left.log))
-
-
-def test_all_but_downloads_go_on(both: tuple[Server, Server], visit: Visit, tmp_path: Path) -> None:
-    killed, left = both
-    run = tiny_run(killed.runs, steps=1_000_000)
-    run.command("step")
-    train_to_end(run.folder)
-    owner = visit(killed.url)
-    trains_through_pages_and_a_pause(owner, run)
-    begins_a_download(owner, "distilgpt2")
-    owner.leave()
-    with a_reader_behind_nginx(killed, left, visit, tmp_path / "proxy"):
-        killed.kill()
-
-    def is_alone() -> bool:
-        return not any("background_downloads" in " ".join(p.cmdline()) for p in killed.leftovers())
-
-    wait_until(is_alone, "the end of the download")
-    assert fetched_bytes(PRETRAINED_MODELS["distilgpt2"].folder) >= HALF
-    owner = visit(left.url)
-    owner.open(f"/training?run={run.name}")
-    becomes(owner, run, TRAINING)
-    goes_on(run)
-    press(owner, "stop")
-    becomes(owner, run, STOPPED)
-    has_every_step(run)
-    press(owner, "resume")
-    becomes(owner, run, TRAINING)
-    owner.no_mishap()
-    owner.leave()
-    goes_on(run)
-    left.stop(signal.SIGTERM)
-    wait_until(lambda: not killed.leftovers() + left.leftovers(), "the end of every process")
-    for server in both:
-        assert not server.tracebacks, server.tracebacks[0]
-    assert run.status().can_resume
-    has_every_step(run)
+        assert not any(SECRET in log for log in (replicas.proxy.log, killed.log, server.log))
+    assert not killed.tracebacks, killed.tracebacks[0]
