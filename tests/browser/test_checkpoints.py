@@ -18,10 +18,14 @@ BESIDE = (".git/HEAD", "README.md", "pytorch_model.bin", "onnx/model.onnx", "tra
 """What lies beside a model in a folder that was cloned from a hub."""
 
 
-def choose(visitor: Visitor, path: Path) -> Locator:
-    """Choose a file or a folder in the file chooser of the form; the form."""
+def open_form(visitor: Visitor) -> None:
+    """The form for a model of one's own."""
     visitor.open("/checkpoints")
     visitor.page.get_by_text("Open a model of your own", exact=True).click()
+
+
+def choose(visitor: Visitor, path: Path) -> Locator:
+    """Choose a file or a folder in the file chooser of the form; the form."""
     kind = "model" if path.is_dir() else "file"
     chosen = visitor.page.locator(f"[class*=st-key-uploaded_{kind}_]")  # each upload has another
     expect(visitor.page.get_by_role("button", name="Open the upload")).to_be_disabled()
@@ -57,6 +61,7 @@ def test_a_file_opens_and_damage_or_size_is_one_sentence(visitor: Visitor, tmp_p
     (cut := tmp_path / "cut.gguf").write_bytes(raw[:-100])
     (whole := tmp_path / "tiny.Q8_0.gguf").write_bytes(raw)
     (large := tmp_path / "large.gguf").write_bytes(bytes(20 * MB))
+    open_form(visitor)
     upload(visitor, cut)
     visitor.says("is cut short: it ends before")
     visitor.no_traceback()
@@ -79,6 +84,7 @@ def test_a_folder_opens_by_its_address(visitor: Visitor, visit: Visit, tmp_path:
     for beside in BESIDE:
         (mine / beside).parent.mkdir(parents=True, exist_ok=True)
         (mine / beside).write_bytes(b"\x80\x02c")
+    open_form(visitor)
     upload(visitor, mine)
     name = uploaded(visitor, "minilm")
     opens(visitor, name)

@@ -30,23 +30,20 @@ def test_an_opened_chart_is_drawn(visitor: Visitor) -> None:
 
 
 def test_the_tokens_of_a_space_move_through_all_layers_and_then_stay(visitor: Visitor) -> None:
-    """By the button, after which another neighbour leaves them there, and by the slider."""
+    """By the slider to the middle, and by the button on to the end, where another neighbour
+    leaves them.
+    """
     visitor.open("/embedding_space?model=shakespeare&in_3d=true")
     plot = visitor.widget("embedding_points").locator(".js-plotly-plot")
     expect(plot.locator("canvas").first).to_be_attached()
     expect(plot.get_by_text("WebGL is not supported")).to_have_count(0)
-    first, *_, last = plot.evaluate(FRAMES)
+    first, middle, last = plot.evaluate(FRAMES)
     assert plot.evaluate(DRAWN) == first != last
+    rail = box_of(plot.locator(".slider-rail-touch-rect"))
+    visitor.page.mouse.click(rail["x"] + rail["width"] / 2, rail["y"] + 8)
+    wait_until(lambda: plot.evaluate(DRAWN) == middle, "the middle layer", 60)
     plot.get_by_text("Play", exact=True).click()
     wait_until(lambda: plot.evaluate(DRAWN) == last, "the last layer", 60)
     expect(plot.get_by_text("after layer 1: these axes hold")).to_be_visible()
     visitor.choose("Nearest to", "0 · <s>")
     assert plot.evaluate(DRAWN) == last
-
-    visitor.open("/embedding_space?model=shakespeare&space_of=Residual+stream&in_3d=true")
-    expect(plot.locator("canvas").first).to_be_attached()
-    last = plot.evaluate(FRAMES)[-1]
-    rail = box_of(plot.locator(".slider-rail-touch-rect"))
-    visitor.page.mouse.click(rail["x"] + rail["width"] - 2, rail["y"] + 8)
-    wait_until(lambda: plot.evaluate(DRAWN) == last, "the last layer", 60)
-    expect(plot.get_by_text("after layer 1: these axes hold")).to_be_visible()

@@ -76,7 +76,7 @@ def test_the_form_is_in_line_and_not_cut_and_a_typed_text_needs_no_key(visitor: 
     stop = page.get_by_text("Stop at a target")
     assert stop.evaluate("label => label.scrollWidth <= label.clientWidth + 1")
 
-    visitor.open("/training?task=characters")
+    visitor.choose("Task", "characters")
     settings(visitor)
     page.get_by_text("Your own text", exact=True).click()
     field = page.get_by_label("Text", exact=True)

@@ -234,7 +234,7 @@ def demo_inspect(show: str) -> None:
 
 def demo_lines(show: str) -> None:
     if show == "long":
-        lines(heads(12, 128, 128), MANY[:128], MANY[:128], key="lines", title="demo")
+        lines(heads(2, 128, 128), MANY[:128], MANY[:128], key="lines", title="demo")
         return
     head = st.slider("Head", 0, 3, 1, key="head")
     lines(heads(4, 10, n), FRENCH, WORDS, key="cross", title="demo", drawn=[head])
