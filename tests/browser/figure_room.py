@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from explorer.app.page_table import ROWS
+from explorer.lessons.lesson import FIRST_PAGE
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
@@ -21,13 +22,19 @@ TOP_PRESENTED, COVER_PRESENTED = 220, 0.7
 
 
 def address_of(page: str) -> str:
-    return f"/{page}?{CHOSEN.get(page, 'model=translation')}"
+    place = page.replace(FIRST_PAGE, "")
+    return f"/{place}?{CHOSEN.get(page, 'model=translation')}"
 
 
 def too_small(visitor: Visitor, presents: bool = False) -> list[str]:
-    """What the figures of this page lack, once there is one: a place high up, or their room."""
+    """What the figures of this page lack, once there is one and the page is at rest."""
     wait_until(lambda: visitor.page.evaluate(FIGURES)[0] < 2_000, f"a figure on {visitor.page.url}")
     visitor.settled()
+    return lacking(visitor, presents)
+
+
+def lacking(visitor: Visitor, presents: bool = False) -> list[str]:
+    """What the figures lack as they stand: a place high up, or their room."""
     top, cover, fills = visitor.page.evaluate(FIGURES)
     is_phone = visitor.page.evaluate("innerWidth") < PHONE
     most = TOP_ON_PHONE if is_phone else TOP_PRESENTED if presents else TOP

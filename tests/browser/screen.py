@@ -110,8 +110,26 @@ def painted(visitor: Visitor) -> None:
     visitor.page.evaluate(DRAWN_ANEW)
 
 
-Read = Callable[[Visitor, PageMessages], list[Pair]]
-"""Reads some numbers of the page that is shown, and what was sent of them."""
+@dataclass(frozen=True)
+class Read:
+    """How some numbers of a view are read, and which element carries them."""
+
+    pairs: Callable[[Visitor, PageMessages], list[Pair]]
+    is_in: Callable[[Element], bool]
+
+    def kind(self, messages: PageMessages) -> str:
+        """What draws them: a component with the form of its data, or one of Streamlit's own."""
+        element = next(filter(self.is_in, messages.elements), Element())
+        if not (ours := element.bidi_component).bytes:
+            return element.WhichOneof("type") or ""
+        header, planes = wire.unpack(ours.bytes)
+        return f"{ours.component_name} {header.get('scale')} {[*planes]}"
+
+
+def of_view(key: str) -> Callable[[Element], bool]:
+    return lambda element: element.bidi_component.id.endswith(f"-{key}")
+
+
 Sent = Callable[[dict[str, Any], dict[str, bytes]], Sequence[float | str]]
 """Finds the same in the header and the planes of a view."""
 
@@ -128,7 +146,7 @@ def texts(key: str, css: str, sent: Sent, act: Callable[[Visitor], object] = pai
         pairs = zip(shown, sent(*messages.view(key)), strict=True)
         return [Pair(f"{key} {css}", text.rpartition(":")[2], value) for text, value in pairs]
 
-    return read
+    return Read(read, of_view(key))
 
 
 def most(*place: int) -> Sent:
@@ -149,7 +167,7 @@ def cell(key: str, row: int, column: int) -> Read:
         sent = float(values_of(header, planes)[row, column])
         return [Pair(f"{key}: {row}, {column}", shown, sent)]
 
-    return read
+    return Read(read, of_view(key))
 
 
 def values_of(header: dict[str, Any], planes: dict[str, bytes]) -> Any:
@@ -163,12 +181,18 @@ def in_text(pattern: str) -> Read:
     """The groups of a pattern in the text of the page."""
 
     def read(visitor: Visitor, messages: PageMessages) -> list[Pair]:
-        main, bodies = visitor.page.get_by_test_id("stMain"), ("markdown", "text", "alert")
+        main = visitor.page.get_by_test_id("stMain")
         shown = _groups(pattern, lambda: [main.inner_text()])
-        sent = _groups(pattern, lambda: [each.body for each in messages.all(*bodies)])
+        sent = _groups(pattern, lambda: [each.body for each in messages.all(*BODIES)])
         return [Pair(pattern, *each) for each in zip(shown, sent, strict=True)]
 
-    return read
+    def is_in(element: Element) -> bool:
+        return any(re.search(pattern, plain(getattr(element, kind).body)) for kind in BODIES)
+
+    return Read(read, is_in)
+
+
+BODIES = ("markdown", "text", "alert")
 
 
 def _groups(pattern: str, texts: Callable[[], Iterable[str]]) -> tuple[str, ...]:
@@ -203,7 +227,10 @@ def table(*has: str) -> Read:
             for at, text in enumerate(line)
         ]
 
-    return read
+    def is_in(element: Element) -> bool:
+        return any(_has(each, has) for each in _sent_tables(PageMessages([element])))
+
+    return Read(read, is_in)
 
 
 TABLES = ":is([data-testid=stTable], [data-testid=stDataFrame]) table"
@@ -232,7 +259,7 @@ def marks(key: str, name: str) -> Read:
         told = found.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
         return [Pair(key, each, each if _is_told(each, rows) else "no such row") for each in told]
 
-    return read
+    return Read(read, lambda element: element.HasField("vega_lite_chart"))
 
 
 ROW = re.compile(r"\{[^{}]*\}").findall

@@ -1,6 +1,6 @@
 """Everybody: what axe finds, what the keys reach, what a figure says, how large it is.
 
-Each page is visited once for all of it: `docs/accessibility.md`.
+Each page is visited once for all of it, also as it is presented: `docs/accessibility.md`.
 """
 
 import re
@@ -12,8 +12,9 @@ from playwright.sync_api import expect
 from tests.browser import page_views
 from tests.browser.axe import findings
 from tests.browser.conftest import Visit
-from tests.browser.figure_room import WITH_FIGURE, address_of, too_small
+from tests.browser.figure_room import WITH_FIGURE, address_of, lacking, too_small
 from tests.browser.map_places import Drawn
+from tests.browser.type_sizes import PAGES, note_canvas_type, written_on
 from tests.browser.visiting import Visitor, box_of
 
 SAID = """() => {
@@ -35,7 +36,7 @@ BEGIN_AT = """where => {
   const found = [...document.querySelectorAll(where)];
   found.filter(each => each.checkVisibility() && each.tabIndex >= 0).at(-1).focus();
 }"""
-TOP, SIDEBAR = ".explorer-skip", "[data-testid=stSidebar] *"
+TOP, BAR = ".explorer-skip", "[data-testid=stSidebar] *, .st-key-bar *"
 """What is the same on all pages is gone through on one."""
 STOP = """async () => {
   const deepest = () => {
@@ -88,11 +89,13 @@ Null out of the page: a browser with windows goes on to its own stops, and in ag
 MOST_STOPS = 250
 LEAST_SAID = 15
 """Letters of a title and a number."""
-PARTS = 4
-SIZES = (1920, 1080), (1440, 900), (1280, 720), (390, 844), (640, 360)
-"""The last is the third at 200 %."""
-IN_BOTH_THEMES = ("attention", "checkpoints", "training")
-"""Views of ours, tables and forms; `--thorough` looks at all pages."""
+HALL, AT_200_PERCENT = (1280, 720), (640, 360)
+SIZES = (1440, 900), (1920, 1080), (390, 844), AT_200_PERCENT, HALL
+"""The first is between two others; the last is that of the next page, too."""
+READABLE = 18
+"""Pixels of a text that the last row can read."""
+IN_EVERY_WAY = ("attention", "checkpoints", "training")
+"""Views of ours, tables and forms, in both themes and all sizes; with `--thorough` all pages."""
 
 
 def in_themes(visitor: Visitor, *themes: str) -> list[str]:
@@ -151,31 +154,48 @@ def test_the_keys_lead_to_the_figure_and_it_says_the_head_that_is_picked(visitor
         page.keyboard.press("Escape")
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_pages_are_for_all(visitor: Visitor, part: int, request: pytest.FixtureRequest) -> None:
-    """axe, what a figure says, its room, the Tab key, and nothing over the edge, also at 200 %.
+def presented(visitor: Visitor, has_figure: bool) -> list[object]:
+    """What somebody in the last row cannot read on this page, or what its figures lack there."""
+    visitor.page.keyboard.press("f")
+    visitor.page.wait_for_function("() => document.fullscreenElement")
+    faults = list[object]()
+    if has_figure:
+        faults += too_small(visitor, presents=True)
+    else:
+        visitor.settled()
+    written = written_on(visitor.page)
+    assert written
+    return faults + [each for each in written if each.pixels < READABLE]
+
+
+def test_pages_are_for_all(visit: Visit, request: pytest.FixtureRequest) -> None:
+    """Presented, and in each size of window; axe, what a figure says, and the Tab key.
 
     What is chosen by default is not in the address.
     """
-    faults = {}
+    visitor, faults = visit(width=HALL[0], height=HALL[1]), dict[str, list[object]]()
+    note_canvas_type(visitor.context)
     thorough = bool(request.config.getoption("--thorough"))
-    for at, name in enumerate(sorted(page_views.pages())[part::PARTS]):
+    for at, name in enumerate(PAGES):
         visitor.open(address := address_of(name))
         visitor.has_everything()
-        themes = ("dark", "light") if thorough or name in IN_BOTH_THEMES else ("light",)
         in_link = dict(parse_qsl(urlsplit(address).query)).keys()
         chosen = visitor.query().keys() - in_link - {"run"}  # the newest of one's own, if any
-        found = [f"in the address: {each}" for each in chosen]
-        for size in SIZES:
+        found: list[object] = [f"in the address: {each}" for each in chosen]
+        found += presented(visitor, name in WITH_FIGURE)
+        in_every_way = thorough or name in IN_EVERY_WAY
+        for size in SIZES if in_every_way else SIZES[1:]:
             visitor.sized(*size)
             visitor.fits(f"{name} at {size}")
-            if name in WITH_FIGURE and size != SIZES[-1]:
-                found += [f"{size}: {each}" for each in too_small(visitor)]
-        visitor.sized(**visitor.size)
-        found += in_themes(visitor, *themes)
+            if name in WITH_FIGURE and size != AT_200_PERCENT:
+                found += [f"{size}: {each}" for each in lacking(visitor)]
+        if in_every_way:
+            found += in_themes(visitor, "dark", "light")
+        else:
+            found += findings(visitor.page)
         figures = visitor.page.evaluate(SAID)
         found += [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
-        found += not_reached(visitor, SIDEBAR if at or part else TOP)
+        found += not_reached(visitor, BAR if at else TOP)
         faults[name] = found
     assert {name: found for name, found in faults.items() if found} == {}
 

@@ -13,7 +13,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Visit
 from tests.browser.figure_room import WITH_FIGURE, address_of, too_small
 from tests.browser.test_lessons import LESSONS, predict
-from tests.browser.type_sizes import PAGES, note_canvas_type, written_on
 from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
 
@@ -37,12 +36,8 @@ TALK = "JSON.parse(sessionStorage.getItem('explorer-talk')).name"
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
 
 
-def is_presenting(visitor: Visitor) -> bool:
-    return "presenting" in (visitor.page.locator("html").get_attribute("class") or "")
-
-
 def presents(visitor: Visitor, is_on: bool = True) -> None:
-    wait_until(lambda: is_presenting(visitor) is is_on, f"presenter mode: {is_on}")
+    expect(visitor.page.locator("html.presenting")).to_have_count(int(is_on))
 
 
 def begin(visitor: Visitor, address: str) -> None:
@@ -109,19 +104,18 @@ def test_a_page_is_presented_and_left(visitor: Visitor) -> None:
     expect(field).to_have_value("the catf")
     field.blur()
     visitor.rest()
-    assert is_presenting(visitor)
+    presents(visitor)
     visitor.asks(present="true")
     visitor.load()
     presents(visitor)
     page.keyboard.press("Escape")
     expect(sidebar).to_be_visible()
-    assert not is_presenting(visitor)
+    presents(visitor, False)
     assert "present" not in visitor.query()
 
 
 def test_a_blocked_second_window_is_said_and_full_screen_still_ends_it(visitor: Visitor) -> None:
     begin(visitor, "/attention")
-    visitor.page.wait_for_function("() => Boolean(document.fullscreenElement)")
     own = "window.ownOpen ??= window.open; window.open = "
     visitor.page.evaluate(f"() => {{ {own} () => null; }}")
     visitor.page.keyboard.press("s")
@@ -133,22 +127,12 @@ def test_a_blocked_second_window_is_said_and_full_screen_still_ends_it(visitor: 
     presents(visitor, False)
 
 
-def test_every_page_is_readable_from_the_last_row(visit: Visit) -> None:
-    """In type and in size; with a lesson, too, figures have most of the window."""
-    hall, faults = visit(width=1280, height=720), dict[str, list[object]]()
-    note_canvas_type(hall.context)
-    for page in PAGES:
-        hall.open(f"{address_of(page)}&present=true")
-        presents(hall)
-        hall.has_everything()
-        hall.settled()
-        written = written_on(hall.page)
-        assert written
-        faults[page] = [each for each in written if each.pixels < 18]
-        faults[page] += too_small(hall, presents=True) if page in WITH_FIGURE else []
+def test_figures_of_a_lesson_have_most_of_the_window(visitor: Visitor) -> None:
+    visitor.sized(1280, 720)
+    faults = {}
     for page in sorted(WITH_FIGURE):
-        hall.open(f"{address_of(page)}&present=true&lesson=masks&lesson_step=2")
-        faults[page] += [f"with a lesson: {each}" for each in too_small(hall, presents=True)]
+        visitor.open(f"{address_of(page)}&present=true&lesson=masks&lesson_step=2")
+        faults[page] = too_small(visitor, presents=True)
     assert {page: found for page, found in faults.items() if found} == {}
 
 
@@ -294,7 +278,7 @@ def test_letters_are_keys_only_where_needed_and_can_be_turned_off(visitor: Visit
         page.keyboard.press("f")
         page.keyboard.press("?")
         expect(keys).to_have_count(0)
-        assert not is_presenting(visitor)
+        presents(visitor, False)
     page.keyboard.press("Control+/")
     keys.get_by_label("Use letters and ? as keys").check()
     keys.get_by_role("button", name="Close").click()

@@ -250,15 +250,13 @@ class Visitor:
         what a session holds besides; `fresh` loads the app as a link does.
         """
         path = urlsplit(address).path
-        if fresh or path == "/overview" or not self._is_in_app():
+        is_in_app = self.page.url.startswith(self.url) and self.page.evaluate(IN_APP)
+        if fresh or path == "/overview" or not is_in_app:
             return self.load(address)
         if urlsplit(self.page.url).path == path:  # what only a page holds ends on the way
             self._go(QUIET if path != QUIET else "/museum")
         self._go(address)
         return self.page
-
-    def _is_in_app(self) -> bool:
-        return self.page.url.startswith(self.url) and bool(self.page.evaluate(IN_APP))
 
     def _go(self, address: str) -> None:
         self.until_page(lambda: self.page.evaluate(GO, address))
@@ -398,23 +396,13 @@ class Visitor:
         """
         self._until(is_end, act)
 
-    def other_view(self, key: str, name: str) -> None:
-        """Choose a view that is not shown yet, and wait until nothing is left of the one before."""
-        place = self.widget(key)
-        if place.get_by_role("combobox").count():
-            self._pick(place.get_by_role("combobox"), name)
-        else:
-            self.until_run(place.get_by_role("radio", name=name, exact=True).click)
-
     def press(self, name: str) -> None:
         """Press the button of this name and wait until the page rests."""
         self.until_run(self.page.get_by_role("button", name=name, exact=True).click)
 
     def fill(self, label: str, text: str) -> None:
-        """Type into a field of the page."""
-        field = self.page.get_by_label(label, exact=True)
-        field.fill(text)
-        field.press("Enter")
+        """Type into a field of the page, until the page rests."""
+        self.type(text, label)
         self.rest()
 
     def picture(self, key: str) -> str:
@@ -438,12 +426,11 @@ class Visitor:
 
     def pick(self, key: str, *, layer: int, head: int) -> None:
         """Click the small picture of a head in the overview under this key."""
-        canvas, at = self.cell(key, layer, head)
-        canvas.click(position=at)
+        self.click(key, layer, head)
 
-    def type(self, text: str) -> None:
+    def type(self, text: str, label: str = "Your sentence") -> None:
         """Put a sentence of one's own into the field on every page."""
-        field = self.page.get_by_label("Your sentence", exact=True)
+        field = self.page.get_by_label(label, exact=True)
         field.fill(text)
         field.press("Enter")
 
