@@ -6,6 +6,9 @@ from itertools import product
 import pytest
 from allpairspy import AllPairs
 
+is_thorough = False
+"""Whether what only the thorough run needs is made at all, which takes seconds."""
+
 
 def grid(names: str, *axes: Iterable[object], pairs: bool = True) -> pytest.MarkDecorator:
     """Parametrize over all combinations of the axes; the quick run takes a choice of them.
@@ -23,6 +26,7 @@ def grid(names: str, *axes: Iterable[object], pairs: bool = True) -> pytest.Mark
         quick = {tuple(i % len(axis) for axis in numbered) for i in range(longest)}
     cases = []
     for at in product(*numbered):
-        values = [values[i] for values, i in zip(values_of, at, strict=True)]
-        cases.append(pytest.param(*values, marks=[] if at in quick else pytest.mark.thorough))
+        if at in quick or is_thorough:
+            values = [values[i] for values, i in zip(values_of, at, strict=True)]
+            cases.append(pytest.param(*values, marks=[] if at in quick else pytest.mark.thorough))
     return pytest.mark.parametrize(names, cases)
