@@ -1,6 +1,7 @@
 """What every test starts from, how thorough the run is, and what each folder of tests took."""
 
 import gc
+import logging
 import os
 import sys
 import tempfile
@@ -53,6 +54,9 @@ def _wait_for_the_page(runner: LocalScriptRunner, timeout: float = 3) -> None:
 
 
 local_script_runner.require_widgets_deltas = _wait_for_the_page
+
+# A test sets what a session keeps before any page is drawn, of which each time a line was printed.
+logging.getLogger(script_run_context.__name__).disabled = True
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 
