@@ -1,7 +1,9 @@
 """What every test starts from, how thorough the run is, and what each folder of tests took."""
 
 import gc
+import logging
 import os
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -19,10 +21,16 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.testing.v1 import app_test, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from tests import budget, checking
+from tests import budget, checking, grids
 from tests.browser import chromium
 from tests.source import ROOT
+
+# What one process compiles, the next one and every server that it starts need not, also where the
+# machine is set to keep no bytecode: the tests alone are 250 files whose assertions are rewritten.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Every shape written in a signature of `models` can be checked on every call.
 checking.install()
@@ -30,10 +38,25 @@ checking.install()
 # Every AppTest would search all installed packages for components, though they do not change.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 # It would also compile the page in each run, and hash messages that nobody is sent again.
-local_script_runner.ScriptCache = cache(ScriptCache)  # type: ignore[assignment, misc]
+local_script_runner.ScriptCache = app_test.ScriptCache = cache(ScriptCache)  # type: ignore
 script_run_context.populate_hash_if_needed = lambda msg: None
 # And imitate the whole runtime, of which a page asks for its browser alone: none is connected.
 app_test.MagicMock = lambda spec: SimpleNamespace(get_client=lambda session: None)  # type: ignore
+# And look a thousand times a second whether the page is drawn, in the time that this takes.
+_too_late = local_script_runner.require_widgets_deltas
+
+
+def _wait_for_the_page(runner: LocalScriptRunner, timeout: float = 3) -> None:
+    assert runner._script_thread is not None
+    runner._script_thread.join(timeout)
+    if not runner.script_stopped():
+        _too_late(runner, 0.0)
+
+
+local_script_runner.require_widgets_deltas = _wait_for_the_page
+
+# A test sets what a session keeps before any page is drawn, of which each time a line was printed.
+logging.getLogger(script_run_context.__name__).disabled = True
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 
@@ -64,7 +87,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
+    grids.is_thorough = config.getoption("--thorough")
+    hypothesis.settings.load_profile("thorough" if grids.is_thorough else "quick")
     if budget.LEDGER not in os.environ:  # in the process that starts the others
         descriptor, os.environ[budget.LEDGER] = tempfile.mkstemp(prefix="explorer-tests-")
         os.close(descriptor)

@@ -6,6 +6,9 @@ from itertools import product
 import pytest
 from allpairspy import AllPairs
 
+is_thorough = False
+"""What only the thorough run needs is not even made in others, which would take seconds."""
+
 
 def grid(names: str, *axes: Iterable[object], pairs: bool = True) -> pytest.MarkDecorator:
     """Parametrize over all combinations of the axes; the quick run takes a choice of them.
@@ -15,14 +18,16 @@ def grid(names: str, *axes: Iterable[object], pairs: bool = True) -> pytest.Mark
     is there.
     """
     values_of = [list(axis) for axis in axes]
-    numbered = [list(range(len(values))) for values in values_of]
-    if pairs and len(numbered) > 2:
-        quick = {tuple(row) for row in AllPairs(numbered)}
+    numbered = [range(len(values)) for values in values_of]
+    if is_thorough:
+        chosen = set(product(*numbered))
+    elif pairs and len(numbered) > 2:
+        chosen = {tuple(row) for row in AllPairs([*map(list, numbered)])}
     else:  # of two axes pairs are all there is
         longest = max(map(len, numbered))
-        quick = {tuple(i % len(axis) for axis in numbered) for i in range(longest)}
-    cases = []
-    for at in product(*numbered):
-        values = [values[i] for values, i in zip(values_of, at, strict=True)]
-        cases.append(pytest.param(*values, marks=[] if at in quick else pytest.mark.thorough))
+        chosen = {tuple(i % len(axis) for axis in numbered) for i in range(longest)}
+    cases = [
+        pytest.param(*(values[i] for values, i in zip(values_of, at, strict=True)))
+        for at in sorted(chosen)
+    ]
     return pytest.mark.parametrize(names, cases)

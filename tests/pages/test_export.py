@@ -44,10 +44,11 @@ ONE_STACK = {"model": "letters"}
 SOMETHING = {
     "Rollout": ONE_STACK,
     "Flow": ONE_STACK,
+    "Distribution": {"own_lines": "I am a student of the black cat"},
     "Find the mistake": {"instrument": "Attention map"},
     **dict.fromkeys(table("circuits", "VIEWS"), ONE_STACK),
 }
-"""With what these views draw something."""
+"""With what these views draw something, and soon: fifty built-in lines take seconds."""
 WORDS = {"Diagnostics", "All runs", "Races and sweeps"}
 """Views of words and tables alone; those of runs without any run."""
 

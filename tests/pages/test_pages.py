@@ -172,8 +172,8 @@ def test_a_pass_that_overflows_is_said_on_every_page(
     for (path, asked), (kind, part) in pairs:
         with subtests.test(path=path, asked=asked, kind=kind, part=part):
             # Every model fits the first exhibit, and is compared with a sound one.
-            address = {"model": f"{kind} {part}", "exhibit": "1", "other_model": "sound", **asked}
-            at = apps.page(path, **address)
+            address = {"model": f"{kind} {part}", "exhibit": "1", "other_model": "sound"}
+            at = apps.page(path, **address, own_lines="the cat sleeps the cat", **asked)
             if path == GENERATION:
                 assert " so it generates nothing: choose another model." in said(at)
                 continue
