@@ -4,6 +4,7 @@ Each page is visited once for all of it, also as it is presented: `docs/accessib
 """
 
 import re
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -17,20 +18,7 @@ from tests.browser.map_places import Drawn
 from tests.browser.type_sizes import PAGES, note_canvas_type, written_on
 from tests.browser.visiting import Visitor, box_of
 
-SAID = """() => {
-  const every = root => [...root.querySelectorAll("*")].flatMap(each =>
-    [each, ...(each.shadowRoot ? every(each.shadowRoot) : [])]);
-  const charts = "[data-testid=stVegaLiteChart], .stPlotlyChart";
-  const isFigure = each => each.matches(`.view canvas, ${charts}`) &&
-    !each.parentElement.closest(`${charts}, [data-testid=stDataFrame]`);
-  return every(document).filter(isFigure).map(each => {
-    const by = each.getAttribute("aria-describedby");
-    const alone = each.closest("[aria-label]") ?? each.querySelector("[role=img][aria-label]");
-    const text = by ? each.getRootNode().getElementById(by).textContent : "";
-    return [each.outerHTML.slice(0, 200), text || alone?.getAttribute("aria-label") || ""];
-  });
-}"""
-"""Every figure of a page, and what it says of itself."""
+SAID = Path(__file__).with_name("words_of_figures.js").read_text("utf-8")
 BEGIN_AT = """where => {
   globalThis.stops = [];
   const found = [...document.querySelectorAll(where)];
@@ -38,54 +26,7 @@ BEGIN_AT = """where => {
 }"""
 TOP, BAR = ".explorer-skip", "[data-testid=stSidebar] *, .st-key-bar *"
 """What is the same on all pages is gone through on one."""
-STOP = """async () => {
-  const deepest = () => {
-    let at = document.activeElement;
-    while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-    return at;
-  };
-  const drawn = () => new Promise(come => requestAnimationFrame(() => requestAnimationFrame(come)));
-  const up = each => each.parentElement ?? each.getRootNode().host;
-  const at = deepest();
-  const out = [document.body, document.documentElement, document.querySelector(".explorer-skip")];
-  if (!at || out.includes(at)) return null;
-  const again = globalThis.stops.includes(at);
-  const table = at.closest("[data-testid=data-grid-canvas]");
-  if (table) {  // draws its focus itself, cell by cell; its cells within are for screen readers
-    if (globalThis.stops.at(-1) !== table) globalThis.stops.push(table);
-    return ["a table", true, false];
-  }
-  globalThis.stops.push(at);
-  const looks = () => {
-    const found = [];
-    for (let each = at, i = 0; each && i < 6; each = up(each), i++) {
-      for (const part of [null, "::before", "::after"]) {
-        const {outlineStyle, outlineColor, boxShadow, borderColor, backgroundColor, clipPath} =
-          getComputedStyle(each, part);
-        found.push(outlineStyle, outlineColor, boxShadow, borderColor, backgroundColor, clipPath);
-      }
-    }
-    return found.join();
-  };
-  let focused = looks();
-  at.blur();
-  let left = looks();
-  at.focus();
-  if (focused === left) {  // what draws its focus in the next frame
-    await drawn();
-    focused = looks();
-    at.blur();
-    await drawn();
-    left = looks();
-    at.focus();
-  }
-  const name = at.getAttribute("aria-label") || at.textContent;
-  return [`${at.tagName} ${name.trim().slice(0, 40)}`, focused !== left, again];
-}"""
-"""Where the Tab key has led: what it is, whether one sees that, and whether it was there before.
-
-Null out of the page: a browser with windows goes on to its own stops, and in again at the top.
-"""
+STOP = Path(__file__).with_name("tab_stop.js").read_text("utf-8")
 MOST_STOPS = 250
 LEAST_SAID = 15
 """Letters of a title and a number."""

@@ -23,46 +23,8 @@ from tests.served import wait_until
 from tests.whole_numbers import stands_in
 
 FILES = sorted(lesson_catalog.FILES.glob("*.toml"))
-PAINTED = """() => {
-  localStorage.clear();
-  if (globalThis.notesPaint) return;
-  globalThis.notesPaint = true;
-  const pen = CanvasRenderingContext2D.prototype, write = pen.fillText, clear = pen.clearRect;
-  pen.fillText = function (text, ...rest) {
-    (this.canvas.painted ??= []).push(text);
-    return write.call(this, text, ...rest);
-  };
-  pen.clearRect = function (...rest) {
-    this.canvas.painted = [];
-    return clear.apply(this, rest);
-  };
-}"""
-"""Nothing was done yet, and a canvas knows what was written on it since it was cleared."""
-ON_THE_PAGE = """() => {
-  const found = [];
-  const read = node => {
-    if (node.nodeType === Node.TEXT_NODE) return found.push(node.textContent);
-    if (![Node.ELEMENT_NODE, Node.DOCUMENT_FRAGMENT_NODE].includes(node.nodeType)) return;
-    if (node.matches?.("style, script, .st-key-lesson_panel")) return;
-    const style = node.matches && getComputedStyle(node);  // a fragment has none
-    if (style?.display === "none" || style?.visibility === "hidden") return;
-    const block = style && !style.display.startsWith("inline");
-    if (block) found.push(" ");
-    for (const name of ["aria-label", "aria-valuetext", "alt"]) {
-      if (node.getAttribute?.(name)) found.push(` ${node.getAttribute(name)} `);
-    }
-    if (node.matches?.("input, textarea")) found.push(` ${node.value} `);
-    if (node.painted) found.push(` ${node.painted.join(" ")} `);
-    for (const cell of node.matches?.("canvas") ? node.querySelectorAll("td, th") : []) {
-      found.push(` ${cell.textContent} `);  // a table that is painted has them beside
-    }
-    for (const child of (node.shadowRoot ?? node).childNodes) read(child);
-    if (block) found.push(" ");
-  };
-  read(document.querySelector("[data-testid=stMain]"));
-  return found.join("");
-}"""
-"""All that a person can read in the page: its words, its fields, its canvases and what they say."""
+PAINTED = Path(__file__).with_name("note_painted_words.js").read_text("utf-8")
+ON_THE_PAGE = Path(__file__).with_name("words_of_page.js").read_text("utf-8")
 
 
 def words(visitor: Visitor) -> str:
