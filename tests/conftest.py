@@ -27,8 +27,8 @@ from tests import budget, checking, grids
 from tests.browser import chromium
 from tests.source import ROOT
 
-# What one process compiles, the next one and every server that it starts need not, also where the
-# machine is set to keep no bytecode: the tests alone are 250 files whose assertions are rewritten.
+# Keep bytecode, also where the machine is set to keep none: otherwise each process and each server
+# compiles the same files, and rewrites the assertions of 250.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -42,21 +42,21 @@ local_script_runner.ScriptCache = app_test.ScriptCache = cache(ScriptCache)  # t
 script_run_context.populate_hash_if_needed = lambda msg: None
 # And imitate the whole runtime, of which a page asks for its browser alone: none is connected.
 app_test.MagicMock = lambda spec: SimpleNamespace(get_client=lambda session: None)  # type: ignore
-# And look a thousand times a second whether the page is drawn, in the time that this takes.
-_too_late = local_script_runner.require_widgets_deltas
 
 
+# And ask a thousand times a second whether the page is drawn, which takes time from the page.
 def _wait_for_the_page(runner: LocalScriptRunner, timeout: float = 3) -> None:
     assert runner._script_thread is not None
     runner._script_thread.join(timeout)
     if not runner.script_stopped():
-        _too_late(runner, 0.0)
+        runner.request_stop()
+        raise RuntimeError(f"The page was not drawn within {timeout:g} s.")
 
 
 local_script_runner.require_widgets_deltas = _wait_for_the_page
 
-# A test sets what a session keeps before any page is drawn, of which each time a line was printed.
-logging.getLogger(script_run_context.__name__).disabled = True
+# Streamlit prints a line for each value that a test sets before the page is drawn.
+logging.getLogger(script_run_context.__name__).setLevel(logging.ERROR)
 
 torch.set_num_threads(int(os.environ.get("EXPLORER_TEST_THREADS", "1")))
 

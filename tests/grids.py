@@ -7,7 +7,7 @@ import pytest
 from allpairspy import AllPairs
 
 is_thorough = False
-"""What only the thorough run needs is not even made in others, which would take seconds."""
+"""Other runs do not even make the cases that only the thorough one needs: that takes seconds."""
 
 
 def grid(names: str, *axes: Iterable[object], pairs: bool = True) -> pytest.MarkDecorator:

@@ -10,16 +10,13 @@ from streamlit.testing.v1 import AppTest
 from explorer.components import wire
 from explorer.text.number_format import three
 from tests.apps import FRAME
-
-UNSEEN = dict.fromkeys(map(ord, "\u2060\u2066\u2068\u2069"))
-"""Marks that only steer how text is set."""
+from tests.whole_numbers import UNSEEN
 
 
 def sent_words(at: AppTest) -> str:
     """One line for each text or number, without the signs of Markdown; not what frames a page."""
     drawn = [node for node in at.main if getattr(node, "proto", None) and node.key not in FRAME]
-    found = [word for node in drawn for word in _of_element(node)]
-    lines = (" ".join(word.split()) for word in found)
+    lines = (" ".join(word.split()) for node in drawn for word in _of_element(node))
     return "\n".join(lines).replace("**", "").replace("`", "").translate(UNSEEN)
 
 
@@ -31,7 +28,7 @@ def _of_element(node: Any) -> Iterator[str]:
     elif node.proto.bytes:
         header, planes = wire.unpack(node.proto.bytes)
         yield from _of_data(header)
-        # What is no code of a number: beside the codes of small pictures, and in all of a head.
+        # These planes hold numbers; the others hold codes of numbers.
         names = planes if node.proto.component_name == "explorer_stages" else {"exact"} & {*planes}
         for name in names:
             yield from (three(float(value)) for value in np.frombuffer(planes[name], "<f4"))
@@ -40,12 +37,15 @@ def _of_element(node: Any) -> Iterator[str]:
 
 
 def _of_message(message: Any) -> Iterator[str]:
+    """The texts of an element of Streamlit's, but for those that only a click opens."""
     for kind, value in message.ListFields():
         for each in value if kind.is_repeated else [value]:
             if hasattr(each, "ListFields"):
                 yield from _of_message(each)
-            elif not isinstance(each, bytes):
-                yield from _of_data(json.loads(each) if kind.name == "spec" else each)
+            elif kind.name == "spec":
+                yield from _of_data(json.loads(each))
+            elif isinstance(each, str) and kind.name not in {"id", "options", "help"}:
+                yield each
 
 
 def _of_data(data: object) -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 import re
 
+UNSEEN = dict.fromkeys(map(ord, "\u2060\u2066\u2068\u2069"))
+"""Marks that only steer how text is set."""
+
 
 def stands_in(text: str, page: str) -> bool:
     """Whether the page has this text, with no digit of a number at its ends cut off."""

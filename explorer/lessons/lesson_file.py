@@ -2,7 +2,8 @@
 
 Each fault is one sentence that names the file, the step and what to do. `lesson_from` reports why
 a file is no lesson; `faults` finds the faults of a lesson that could be read, without a browser.
-`tests/browser/test_lessons.py` does every step of every lesson in a real browser.
+`tests/views/test_lesson_steps.py` opens every step of the lessons that come with the app, and
+`tests/browser/test_lessons.py` does some of them in a real browser.
 """
 
 import re

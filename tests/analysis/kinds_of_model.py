@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from explorer.analysis.wiring import WiringError, wiring_of
 from models import TransformerConfig
 from models.config import RopeScaling
-from tests import grids
 from tests.tiny import config_of
 
 YARN = RopeScaling("yarn", factor=4.0, original_len=8, attention_factor=1.3)
@@ -63,10 +64,12 @@ UNREAD = {"bos_id", "generation"}
 """Fields that only generation reads, so no analysis differs by them."""
 
 
-def each_kind(names: Iterable[str], *also: str) -> list[str]:
+def each_kind(names: Iterable[str], *also: str) -> list[Any]:
     """Parameters for a test of these kinds: QUICK and `also`, or all with `--thorough`."""
     quick = {*QUICK, *also}
-    return [name for name in names if name in quick or grids.is_thorough]
+    return [
+        pytest.param(name, marks=[pytest.mark.thorough] * (name not in quick)) for name in names
+    ]
 
 
 def has_edges(config: TransformerConfig) -> bool:

@@ -38,39 +38,9 @@ FRAME = 0.016
 ROUNDS = 7
 PATIENCE = 30.0
 """Seconds for a peer, or three times what it would need to miss the goal where that is more."""
-WATCH = """() => {
-  const ask = window.requestAnimationFrame.bind(window);
-  window.spent = [];
-  let begun = 0;
-  addEventListener("pointermove", () => { begun = performance.now(); }, {capture: true});
-  addEventListener("pointermove", () => { window.spent.push(performance.now() - begun); });
-  window.requestAnimationFrame = paint => ask(now => {
-    const start = performance.now();
-    paint(now);
-    if (window.spent.length) window.spent[window.spent.length - 1] += performance.now() - start;
-  });
-}"""
-"""By event, the script of its listeners and of the frames before the next: the first listener of
-the window is called before those of the view, the last after them."""
+WATCH = Path(__file__).with_name("watch_paints.js").read_text("utf-8")
 
-PAINTED = """(([selector, count]) => {
-  const all = document.getElementsByTagName("*"), seen = window.painted = {last: 0};
-  const drawn = root => root?.querySelectorAll(selector).length ?? 0;
-  const isAll = () => [...document.querySelectorAll(".host")]
-    .reduce((sum, host) => sum + drawn(host.shadowRoot), drawn(document)) >= count;
-  let size = -1, before = 0, still = 0, isDrawn = false;
-  const frame = now => {
-    const isSame = all.length === size && now - before < 500;
-    isDrawn = isSame && isDrawn || isAll();
-    const isRead = document.readyState === "complete" && document.fonts.status === "loaded";
-    still = isSame && isDrawn && isRead ? still + 1 : 0;
-    [size, before] = [all.length, now];
-    if (still < 2) seen.last = 0;
-    if (still === 2) seen.last = performance.now();
-    requestAnimationFrame(frame);
-  };
-  requestAnimationFrame(frame);
-})"""
+PAINTED = Path(__file__).with_name("painted.js").read_text("utf-8")
 RESTS = "() => window.painted?.last && performance.now() - window.painted.last > 500"
 TIMES = f"""() => [0, performance.getEntriesByName("{HANDED}")[0]?.startTime ?? 0]
   .map(begun => (window.painted.last - begun) / 1000)"""

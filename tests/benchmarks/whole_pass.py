@@ -71,18 +71,7 @@ def opened() -> OpenModel:
     return open_checkpoint(driver.models_with_smollm2() / FIRST, FIRST)
 
 
-ARRIVED = """(() => {
-  const seen = () => requestAnimationFrame(() => setTimeout(() => {
-    window.arrived ??= performance.now();
-  }));
-  new PerformanceObserver(all => {
-    if (all.getEntries().some(each => each.name.includes("pass_map"))) seen();
-  }).observe({entryTypes: ["measure"]});
-  new MutationObserver(() => {
-    if (document.querySelector(".st-key-shown")?.textContent.includes("head 0")) seen();
-  }).observe(document, {childList: true, subtree: true, characterData: true});
-})()"""
-"""From the navigation to the first task after the frame that has the map, or the bare page."""
+ARRIVED = Path(__file__).with_name("map_arrived.js").read_text("utf-8")
 
 UNTIL_ARRIVED = """() => new Promise(come => {
   const look = () => window.arrived ? come(window.arrived) : setTimeout(look, 20);
@@ -173,16 +162,7 @@ def new_sentences(visitor: Visitor) -> Iterator[float]:
         visitor.rest()
 
 
-PLAYED = """button => new Promise(done => {
-  const times = [];
-  const tick = now => {
-    times.push(now);
-    if (times.length > 2 && button.textContent === "Play") done(times);
-    else requestAnimationFrame(tick);
-  };
-  button.click();
-  requestAnimationFrame(tick);
-})"""
+PLAYED = Path(__file__).with_name("map_played.js").read_text("utf-8")
 
 
 def frames() -> Iterator[Row]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Locator
 
-from tests.browser.map_places import UNSEEN
 from tests.browser.visiting import DRAWN_ANEW, Visitor
+from tests.whole_numbers import UNSEEN
 
 
 @dataclass(frozen=True)

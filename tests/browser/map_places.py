@@ -7,9 +7,7 @@ from typing import Any
 from playwright.sync_api import Locator
 
 from tests.browser.visiting import DRAWN_ANEW, Visitor, box_of
-
-UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
-"""Marks that only steer how text is set."""
+from tests.whole_numbers import UNSEEN
 
 IN_LAYER = {"self_attn": 0.26, "cross_attn": 0.5}
 """How high in its layer an edge arrives."""

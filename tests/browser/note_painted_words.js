@@ -1,4 +1,4 @@
-// Nothing was done yet, and a canvas knows what was written on it since it was cleared.
+// Forgets the progress, and notes what is written on each canvas until that is cleared.
 () => {
   localStorage.clear();
   if (globalThis.notesPaint) return;

@@ -21,9 +21,8 @@ from explorer.components import wire
 from tests.browser.visiting import DRAWN_ANEW, Visitor
 from tests.reader import widget_of
 from tests.served import wait_until
+from tests.whole_numbers import UNSEEN
 
-UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
-"""Marks that only steer how text is set."""
 MARKUP = dict.fromkeys(map(ord, "\\*`")) | UNSEEN
 N = r"([−-]?\d[\d,]*(?:\.\d+)?(?:e−\d+)?)"
 """A number as it is written."""
@@ -116,12 +115,20 @@ class Read:
 
     pairs: Callable[[Visitor, PageMessages], list[Pair]]
     is_in: Callable[[Element], bool]
+    numbers: Callable[[PageMessages], Sequence[object]] = lambda messages: messages.elements
+    """What was sent of them, where `is_in` looks for the element alone."""
 
     def kind(self, messages: PageMessages) -> str:
-        """What draws them: a component with the form of its data, or one of Streamlit's own."""
+        """What draws them: a component with the form of its data, or one of Streamlit's own.
+
+        Empty where they were not sent.
+        """
         element = next(filter(self.is_in, messages.elements), Element())
-        if not (ours := element.bidi_component).bytes:
-            return element.WhichOneof("type") or ""
+        if (kind := element.WhichOneof("type") or "") != "bidi_component":
+            return kind
+        ours = element.bidi_component
+        if not ours.bytes or not self.numbers(messages):
+            return ""
         header, planes = wire.unpack(ours.bytes)
         return f"{ours.component_name} {header.get('scale')} {[*planes]}"
 
@@ -143,10 +150,13 @@ def texts(key: str, css: str, sent: Sent, act: Callable[[Visitor], object] = pai
         found = visitor.widget(key).locator(css)
         found.first.wait_for(state="attached")
         shown = found.evaluate_all("all => all.map(each => each.textContent)")
-        pairs = zip(shown, sent(*messages.view(key)), strict=True)
+        pairs = zip(shown, numbers(messages), strict=True)
         return [Pair(f"{key} {css}", text.rpartition(":")[2], value) for text, value in pairs]
 
-    return Read(read, of_view(key))
+    def numbers(messages: PageMessages) -> Sequence[float | str]:
+        return sent(*messages.view(key))
+
+    return Read(read, of_view(key), numbers)
 
 
 def most(*place: int) -> Sent:
@@ -161,13 +171,14 @@ def cell(key: str, row: int, column: int) -> Read:
         sentence = visitor.point(key, row, column)
         painted(visitor)
         shown = sentence.inner_text().rpartition(":")[2]
-        header, planes = messages.view(key)
-        if header["scale"] == "mask":
+        if messages.view(key)[0]["scale"] == "mask":
             shown = f"{' may attend to ' in shown:d}"
-        sent = float(values_of(header, planes)[row, column])
-        return [Pair(f"{key}: {row}, {column}", shown, sent)]
+        return [Pair(f"{key}: {row}, {column}", shown, *numbers(messages))]
 
-    return Read(read, of_view(key))
+    def numbers(messages: PageMessages) -> list[float]:
+        return [float(values_of(*messages.view(key))[row, column])]
+
+    return Read(read, of_view(key), numbers)
 
 
 def values_of(header: dict[str, Any], planes: dict[str, bytes]) -> Any:

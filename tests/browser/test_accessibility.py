@@ -18,7 +18,7 @@ from tests.browser.map_places import Drawn
 from tests.browser.type_sizes import PAGES, note_canvas_type, written_on
 from tests.browser.visiting import Visitor, box_of
 
-SAID = Path(__file__).with_name("words_of_figures.js").read_text("utf-8")
+WORDS_OF_FIGURES = Path(__file__).with_name("words_of_figures.js").read_text("utf-8")
 BEGIN_AT = """where => {
   globalThis.stops = [];
   const found = [...document.querySelectorAll(where)];
@@ -30,9 +30,9 @@ STOP = Path(__file__).with_name("tab_stop.js").read_text("utf-8")
 MOST_STOPS = 250
 LEAST_SAID = 15
 """Letters of a title and a number."""
-HALL, AT_200_PERCENT = (1280, 720), (640, 360)
-SIZES = (1440, 900), (1920, 1080), (390, 844), AT_200_PERCENT, HALL
-"""The first is between two others; the last is that of the next page, too."""
+PROJECTOR, AT_200_PERCENT = (1280, 720), (640, 360)
+SIZES = (1440, 900), (1920, 1080), (390, 844), AT_200_PERCENT, PROJECTOR
+"""The first lies between two others. The next page begins in the last."""
 READABLE = 18
 """Pixels of a text that the last row can read."""
 IN_EVERY_WAY = ("attention", "checkpoints", "training")
@@ -99,6 +99,7 @@ def presented(visitor: Visitor, has_figure: bool) -> list[object]:
     """What somebody in the last row cannot read on this page, or what its figures lack there."""
     visitor.page.keyboard.press("f")
     visitor.page.wait_for_function("() => document.fullscreenElement")
+    visitor.presents()
     faults = list[object]()
     if has_figure:
         faults += too_small(visitor, presents=True)
@@ -109,12 +110,13 @@ def presented(visitor: Visitor, has_figure: bool) -> list[object]:
     return faults + [each for each in written if each.pixels < READABLE]
 
 
+@pytest.mark.timeout(1_000)
 def test_pages_are_for_all(visit: Visit, request: pytest.FixtureRequest) -> None:
     """Presented, and in each size of window; axe, what a figure says, and the Tab key.
 
     What is chosen by default is not in the address.
     """
-    visitor, faults = visit(width=HALL[0], height=HALL[1]), dict[str, list[object]]()
+    visitor, faults = visit(width=PROJECTOR[0], height=PROJECTOR[1]), dict[str, list[object]]()
     note_canvas_type(visitor.context)
     thorough = bool(request.config.getoption("--thorough"))
     for at, name in enumerate(PAGES):
@@ -127,6 +129,7 @@ def test_pages_are_for_all(visit: Visit, request: pytest.FixtureRequest) -> None
         in_every_way = thorough or name in IN_EVERY_WAY
         for size in SIZES if in_every_way else SIZES[1:]:
             visitor.sized(*size)
+            visitor.presents(False)
             visitor.fits(f"{name} at {size}")
             if name in WITH_FIGURE and size != AT_200_PERCENT:
                 found += [f"{size}: {each}" for each in lacking(visitor)]
@@ -134,8 +137,8 @@ def test_pages_are_for_all(visit: Visit, request: pytest.FixtureRequest) -> None
             found += in_themes(visitor, "dark", "light")
         else:
             found += findings(visitor.page)
-        figures = visitor.page.evaluate(SAID)
-        found += [f"says nothing: {html}" for html, said in figures if len(said) < LEAST_SAID]
+        figures = visitor.page.evaluate(WORDS_OF_FIGURES)
+        found += [f"says nothing: {it}" for it, words in figures if len(words) < LEAST_SAID]
         found += not_reached(visitor, BAR if at else TOP)
         faults[name] = found
     assert {name: found for name, found in faults.items() if found} == {}

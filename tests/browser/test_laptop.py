@@ -60,6 +60,12 @@ def spends_an_evening(laptop: Laptop, visitor: Visitor, pictures: Path) -> None:
         visitor.widget("export_html").get_by_role("button").click()
     kept = pictures / "kept.html"
     download.value.save_as(kept)
+
+    visitor.open("/training?task=induction&settings=steps~100000")
+    visitor.widget("start_training").get_by_role("button").click()
+    run = Run(laptop.runs / "induction-1")
+    wait_until(lambda: run.folder.exists() and run.status().step >= 20, "20 steps")
+    visitor.rest()
     page.goto(kept.as_uri())
     page.locator("[data-painted]").first.wait_for(state="visible")
     page.screenshot(path=pictures / "laptop-5-kept.png")
@@ -77,3 +83,4 @@ def test_a_laptop_without_a_network(browser: Browser, tmp_path: Path) -> None:
         assert not laptop.tracebacks, laptop.tracebacks[0]
         assert not laptop.leftovers()
         assert laptop.asked == "", "hosts that the program wanted to reach"
+        assert Run(laptop.runs / "induction-1").status().can_resume

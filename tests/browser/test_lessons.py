@@ -11,18 +11,16 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
-from explorer.lessons import lesson_catalog
 from explorer.lessons.lesson import Lesson, LessonStep, Predict
-from explorer.lessons.lesson_file import read_file
+from explorer.lessons.lesson_catalog import FILES
 from tests.browser.conftest import Visit
-from tests.browser.screen import UNSEEN
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
-from tests.whole_numbers import stands_in
+from tests.shipped_lessons import LESSONS, WALKED
+from tests.whole_numbers import UNSEEN, stands_in
 
-FILES = sorted(lesson_catalog.FILES.glob("*.toml"))
 PAINTED = Path(__file__).with_name("note_painted_words.js").read_text("utf-8")
 ON_THE_PAGE = Path(__file__).with_name("words_of_page.js").read_text("utf-8")
 
@@ -144,34 +142,23 @@ def walk(visitor: Visitor, lesson: Lesson) -> None:
     expect(row).to_contain_text("✓ done")
 
 
-LESSONS = {path.stem: read_file(path) for path in FILES}
-WALKED = (
-    "follow_one_number",
-    "tokens_of_other_languages",
-    "two_layers_make_induction",
-    "what_training_does",
-)
-"""Of these the browser makes some words itself, and they have every kind of control."""
-
-
 @pytest.mark.parametrize("name", WALKED)
 def test_a_lesson_reaches_its_end(visitor: Visitor, name: str) -> None:
     walk(visitor, LESSONS[name])
 
 
-FIRST = next(path for path in FILES if path.stem == "attention_by_hand")
-QUESTION = LESSONS[FIRST.stem].steps[0].predict
+FIRST = LESSONS["attention_by_hand"]
+QUESTION = FIRST.steps[0].predict
 DONE = "history.replaceState(null, '', document.location.href.replace('1+%C2%B7+the', ADDRESS))"
 
 
 def opened(visitor: Visitor, at: int, **others: str) -> Lesson:
     """A step of a lesson by its link, by somebody who has done nothing yet."""
-    lesson = LESSONS[FIRST.stem]
-    more = urlencode({"lesson": lesson.name, "lesson_step": at, **others})
+    more = urlencode({"lesson": FIRST.name, "lesson_step": at, **others})
     visitor.open("/lessons").evaluate("localStorage.clear()")
-    visitor.open(f"{lesson.steps[at - 1].begins}&{more}")
-    stands_at(visitor, lesson, at)
-    return lesson
+    visitor.open(f"{FIRST.steps[at - 1].begins}&{more}")
+    stands_at(visitor, FIRST, at)
+    return FIRST
 
 
 def test_who_wanders_off_finds_back_and_is_shown_how(visitor: Visitor) -> None:
@@ -242,14 +229,15 @@ def test_a_link_opens_a_lesson_and_one_of_one_s_own_is_there_after_a_reload(visi
     visitor.asks(lesson="why_sqrt_d", lesson_step="1", pinned="q0k3", sidebar="folded")
     visitor.titled("Head, step by step")
     visitor.open("/lessons")
-    mine = {"name": "mine.toml", "mimeType": "text/plain", "buffer": FIRST.read_bytes()}
-    file = visitor.widget("lesson_file").locator("input[type=file]")
-    visitor.until_run(lambda: file.set_input_files(mine))  # type: ignore[arg-type]
+    content = (FILES / f"{FIRST.name}.toml").read_bytes()
+    field = visitor.widget("lesson_file").locator("input[type=file]")
+    mine = FilePayload(name="mine.toml", mimeType="text/plain", buffer=content)
+    visitor.until_run(lambda: field.set_input_files(mine))
     visitor.until_run(page.locator(".lesson-list a[href*='lesson=mine']").click)
     expect(shown := page.get_by_role("button", name="Show me")).to_be_disabled()
     predict(visitor, QUESTION)
     visitor.until_run(shown.click)
     visitor.until_run(move(visitor, 1).click)
     visitor.load()
-    stands_at(visitor, replace(LESSONS[FIRST.stem], name="mine"), 2)
+    stands_at(visitor, replace(FIRST, name="mine"), 2)
     expect(page.locator(".lesson-strip .dot").first).to_have_class(re.compile("done"))

@@ -12,9 +12,10 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.figure_room import WITH_FIGURE, address_of, too_small
-from tests.browser.test_lessons import LESSONS, predict
+from tests.browser.test_lessons import predict
 from tests.browser.visiting import Visitor, box_of
 from tests.served import wait_until
+from tests.shipped_lessons import LESSONS
 
 LARGE = 18.1 / 12
 LESSON = LESSONS["why_sqrt_d"]
@@ -36,15 +37,11 @@ TALK = "JSON.parse(sessionStorage.getItem('explorer-talk')).name"
 ENLARGED = "Number(document.documentElement.style.zoom || 1)"
 
 
-def presents(visitor: Visitor, is_on: bool = True) -> None:
-    expect(visitor.page.locator("html.presenting")).to_have_count(int(is_on))
-
-
 def begin(visitor: Visitor, address: str) -> None:
     """Open it, and present."""
     visitor.open(address).wait_for_function(READY)
     visitor.page.keyboard.press("f")
-    presents(visitor)
+    visitor.presents()
     visitor.page.wait_for_function("() => document.fullscreenElement")
     visitor.settled()
 
@@ -64,7 +61,7 @@ def test_a_page_is_presented_and_left(visitor: Visitor) -> None:
     page.keyboard.press("Escape")
     expect(keys).to_have_count(0)
     page.get_by_role("button", name="Present", exact=True).click()
-    presents(visitor)
+    visitor.presents()
     sidebar = page.get_by_test_id("stSidebar")
     for hidden in (sidebar, *map(visitor.widget, ("export", "keep", "kept_session", "code"))):
         expect(hidden).to_have_count(1)
@@ -104,13 +101,13 @@ def test_a_page_is_presented_and_left(visitor: Visitor) -> None:
     expect(field).to_have_value("the catf")
     field.blur()
     visitor.rest()
-    presents(visitor)
+    visitor.presents()
     visitor.asks(present="true")
     visitor.load()
-    presents(visitor)
+    visitor.presents()
     page.keyboard.press("Escape")
     expect(sidebar).to_be_visible()
-    presents(visitor, False)
+    visitor.presents(False)
     assert "present" not in visitor.query()
 
 
@@ -124,7 +121,7 @@ def test_a_blocked_second_window_is_said_and_full_screen_still_ends_it(visitor: 
     expect(said).to_contain_text("allow pop-ups for this page")
     said.get_by_role("button", name="Close").click()
     visitor.page.evaluate("() => document.exitFullscreen()")
-    presents(visitor, False)
+    visitor.presents(False)
 
 
 def test_figures_of_a_lesson_have_most_of_the_window(visitor: Visitor) -> None:
@@ -148,7 +145,7 @@ def test_the_keys_step_what_is_in_view(visitor: Visitor) -> None:
         visitor.asks(up_to=stage)
 
     visitor.open("/attention?model=translation&present=true")
-    presents(visitor)
+    visitor.presents()
     canvas, at = visitor.cell("attention_head", 9, 9)
     assert box_of(canvas)["y"] + LARGE * at["y"] < 720
 
@@ -224,7 +221,7 @@ def test_a_lecture(visitor: Visitor, visit: Visit, tmp_path: Path) -> None:
     student = visit(width=1280, height=720)
     student.context.add_init_script(PLAIN_HTTP)
     student.open(page.url.removeprefix(visitor.url))
-    presents(student)
+    student.presents()
     assert student.page.evaluate("typeof crypto.randomUUID") == "undefined"
     expect(student.page.locator(".lesson-strip .step")).to_have_text(steps[-1].title)
     expect(student.widget("head")).to_have_count(0)
@@ -278,16 +275,16 @@ def test_letters_are_keys_only_where_needed_and_can_be_turned_off(visitor: Visit
         page.keyboard.press("f")
         page.keyboard.press("?")
         expect(keys).to_have_count(0)
-        presents(visitor, False)
+        visitor.presents(False)
     page.keyboard.press("Control+/")
     keys.get_by_label("Use letters and ? as keys").check()
     keys.get_by_role("button", name="Close").click()
     page.keyboard.press("f")
-    presents(visitor)
+    visitor.presents()
     page.keyboard.press("Control+/")
     keys.get_by_role("button", name="Show a pointer to everybody").press("Enter")
     expect(page.locator(".presenter-spot")).to_be_visible()
     expect(keys).to_have_count(0)
     page.keyboard.press("Control+/")
     keys.get_by_role("button", name="Start or stop presenting").click()
-    presents(visitor, False)
+    visitor.presents(False)

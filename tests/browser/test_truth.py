@@ -209,10 +209,11 @@ async def sent(url: str, page: str, query: str) -> PageMessages:
     return PageMessages(answer.elements)
 
 
+@pytest.mark.timeout(1_000)
 def test_what_is_shown_was_sent(
     visitor: Visitor, server: Server, runs: dict[str, str], request: pytest.FixtureRequest
 ) -> None:
-    """Of all views that the same kind of element draws one is looked at, `--thorough` at all."""
+    """The browser reads one view of each kind of element; with `--thorough` it reads all."""
     messages, faults, seen = screen.messages_of(visitor.page), list[str](), set[str]()
     for (page, name), read in READS.items():
         place = "" if page == "overview" else page

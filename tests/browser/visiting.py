@@ -317,6 +317,10 @@ class Visitor:
     def titled(self, title: str) -> None:
         expect(self.page).to_have_title(re.compile(f"^{title} · "), timeout=60_000)
 
+    def presents(self, is_on: bool = True) -> None:
+        """Wait until the page is presented, or no longer."""
+        expect(self.page.locator("html.presenting")).to_have_count(int(is_on))
+
     def drawn(self, key: str = "") -> None:
         """Wait until a canvas view (the one under this key, or any) has been painted."""
         place = f".st-key-{key} " if key else ""
@@ -404,16 +408,13 @@ class Visitor:
         field.press("Enter")
 
     def choose(self, label: str, option: str) -> None:
-        """Pick an option of the list with this label."""
-        self._pick(self.page.get_by_role("combobox", name=label), option)
-
-    def _pick(self, box: Locator, option: str) -> None:
-        """Pick an option of a list with the keys: type it until it is marked, then Enter.
+        """Pick an option of the list with this label: type it until it is marked, then Enter.
 
         A click would have to hit what is drawn anew while the list scrolls. A list that
         closes while the page settles keeps what was typed and chooses nothing; left, it
         shows what is chosen.
         """
+        box = self.page.get_by_role("combobox", name=label)
         marked = self.page.locator("[role=option][data-focused=true]").filter(has_text=option)
 
         def chosen() -> bool:

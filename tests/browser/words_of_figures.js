@@ -9,6 +9,6 @@
     const by = each.getAttribute("aria-describedby");
     const alone = each.closest("[aria-label]") ?? each.querySelector("[role=img][aria-label]");
     const text = by ? each.getRootNode().getElementById(by).textContent : "";
-    return [each.outerHTML.slice(0, 200), text || alone?.getAttribute("aria-label") || ""];
+    return [`${each.tagName} ${each.className}`, text || alone?.getAttribute("aria-label") || ""];
   });
 }

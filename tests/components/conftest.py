@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.map_places import UNSEEN
 from tests.browser.visiting import DRAWN_ANEW, RESTS, EndOfPage, Visitor
 from tests.served import Server
+from tests.whole_numbers import UNSEEN
 
 HERE = Path(__file__).parent
 NOTE_WRITING = """{

@@ -10,12 +10,13 @@ from playwright.sync_api import Locator, expect
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from tests.browser.axe import RULES, findings
-from tests.browser.map_places import UNSEEN, Drawn
+from tests.browser.map_places import Drawn
 from tests.browser.visiting import BEGIN, Visitor
 from tests.components.conftest import OpenDemo, painted, texts_on
 from tests.components.samples import NEARLY, STRANGE, attention
 from tests.served import wait_until
 from tests.text.test_number_format import TIES
+from tests.whole_numbers import UNSEEN
 
 TAKES_KEYS = {
     "board": ".board .stage",

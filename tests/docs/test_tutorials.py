@@ -29,3 +29,4 @@ def test_the_tutorials_state_numbers_of_pages(tutorial: Path) -> None:
         words = sent_words(apps.linked(address))
         assert [each for each in numbers if not stands_in(each, words)] == [], address
         assert "There is no model" not in words, address
+        assert "; showing " not in words, f"{address} opens what is not there"

@@ -36,17 +36,18 @@ def named(state: WidgetState, name: str) -> WidgetState:
 
 
 def messages(page: Answer) -> list[list[WidgetState]]:
-    """For all widgets of a page at once, each another value in every message, and all in turn."""
+    """Each gives every widget of the page another value; together they give it all values."""
     elements = [(each.WhichOneof("type"), each) for each in page.elements]
     bodies = [(kind, getattr(each, kind)) for kind, each in elements if kind]
     names = {(kind, body.id) for kind, body in bodies if getattr(body, "id", "").startswith("$$")}
     views = sorted(name for kind, name in names if kind == BIDI)
     others = sorted({name for _, name in names}.difference(views))
-    told = [EVENTS_OF.format(name) for name in views]
+    events = [EVENTS_OF.format(name) for name in views]
     values = [*for_a_widget()], [*for_a_view()], [*for_events()]
-    given = [*zip((others, views, told), values, strict=True)]
+    pairs = [*zip((others, views, events), values, strict=True)]
+    assert views or others, "the page has no widget"
     return [
-        [named(of[(turn + at) % len(of)], name) for to, of in given for at, name in enumerate(to)]
+        [named(of[(turn + at) % len(of)], name) for ids, of in pairs for at, name in enumerate(ids)]
         for turn in range(max(map(len, values)))
     ]
 

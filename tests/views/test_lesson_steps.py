@@ -13,14 +13,15 @@ from streamlit.testing.v1 import AppTest
 from explorer.catalog.pretrained_models import FIRST
 from explorer.lessons.lesson import LessonStep, is_done
 from tests import apps
-from tests.browser.test_lessons import LESSONS, WALKED
 from tests.sent_words import sent_words
+from tests.shipped_lessons import LESSONS, WALKED
 from tests.smollm2 import folder_with_smollm2
 from tests.whole_numbers import stands_in
 
 
 def says(at: AppTest, texts: Sequence[str]) -> None:
     words = sent_words(at)
+    assert "; showing " not in words, "the link opens what is not there"
     assert [text for text in texts if not stands_in(text, words)] == []
 
 
@@ -33,7 +34,7 @@ def control_of(at: AppTest, step: LessonStep) -> Any:
 
 def finish(at: AppTest, step: LessonStep) -> AppTest:
     """The page once the task is done."""
-    ((way, value),) = step.do.items()
+    value: Any = next(iter(step.do.values()))
     before = control_of(at, step)
     if before.type == "button":
         apps.run(before.click())
@@ -42,15 +43,33 @@ def finish(at: AppTest, step: LessonStep) -> AppTest:
         return at
     end = apps.linked(step.ends)
     after = control_of(end, step)
-    if before.type == "selectbox":
-        assert after.options[after.index] == value
-    elif before.type == "button_group":
-        assert after.value == value
-    elif before.type == "toggle":
-        assert after.value != before.value
-    elif way == "type":
-        assert str(after.value) == value
+    match before.type:
+        case "selectbox":
+            assert after.options[after.index] == value
+        case "button_group":
+            assert after.value == value
+        case "toggle":
+            assert after.value != before.value
+        case "slider":
+            assert after.value == moved(before, value)
+        case "text_input" | "text_area":
+            assert after.value == value
+        case "bidi_component":
+            row, column = value
+            pair, head = {"pinned": f"q{row}k{column}"}, {"layer": f"{row}", "head": f"{column}"}
+            assert step.done in (pair, head)
+        case kind:
+            raise AssertionError(f"{step.control} is a {kind}")
     return end
+
+
+def moved(slider: Any, keys: Sequence[str]) -> float:
+    """The value of a slider after these keys."""
+    value = slider.value
+    for key in keys:
+        steps = {"ArrowLeft": -1, "ArrowRight": 1}.get(key, 0)
+        value = {"Home": slider.min, "End": slider.max}.get(key, value + steps * slider.step)
+    return float(value)
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if name not in WALKED])

@@ -49,7 +49,7 @@ export function showSentence(name, sentence) {
 
 // `letters` are those that do something now, and `acts` does it.
 export function showKeys(letters, acts) {
-  const open = document.querySelector(".presenter-keys");
+  const open = document.querySelector(".presenter-keys[open]");
   if (open) return open.close();
   const list = document.createElement("dl");
   const button = letter => {
