@@ -7,11 +7,9 @@ Streamlit no longer needs the patch; then it is deleted.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from threading import Lock
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
-from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit import config, net_util, runtime
@@ -30,7 +28,6 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import (
     RerunData,
     ScriptRunner,
-    ScriptRunnerEvent,
     get_script_run_ctx,
 )
 from streamlit.runtime.scriptrunner_utils.exceptions import ScriptControlException
@@ -519,53 +516,6 @@ def draw_whole_page_first(session: AppSession, request: RerunData) -> None:
         page = session._pages_manager.current_page_script_hash
         request = replace(request, fragment_id=None, is_auto_rerun=False, page_script_hash=page)
     STREAMLITS_RUNNER(session, request)
-
-
-# A script hands its messages to the server's loop one by one. For each the loop wakes and takes the
-# interpreter from the script. A loop that gets them together wakes once: a page of 56 elements then
-# takes 0.86 of the processor's time.
-
-STREAMLITS_EVENT = AppSession._on_scriptrunner_event
-MESSAGE_WAITS = 0.05
-"""Seconds that a message of a script waits for others; the end of the run ends it."""
-
-
-@dataclass
-class WaitingEvents:
-    """The events of the script of a session that its loop has not handled yet, in order."""
-
-    lock: Lock = field(default_factory=Lock)
-    events: list[tuple[ScriptRunner | None, ScriptRunnerEvent, dict[str, Any]]] = field(
-        default_factory=list
-    )
-
-    def handle_later(self, session: AppSession) -> None:
-        """The loop calls it, as it calls `handle`."""
-        session._event_loop.call_later(MESSAGE_WAITS, self.handle, session)
-
-    def handle(self, session: AppSession) -> None:
-        with self.lock:
-            events, self.events = self.events, []
-        for runner, event, about in events:
-            session._handle_scriptrunner_event_on_event_loop(runner, event, **about)
-
-
-WAITING: WeakKeyDictionary[AppSession, WaitingEvents] = WeakKeyDictionary()
-
-
-@replaces(AppSession, "_on_scriptrunner_event")
-def tell_together(
-    session: AppSession, runner: ScriptRunner | None, event: ScriptRunnerEvent, **about: Any
-) -> None:
-    """The loop gets the messages of a script in their order, many at once."""
-    waiting = WAITING.setdefault(session, WaitingEvents())
-    with waiting.lock:
-        is_first = not waiting.events
-        waiting.events.append((runner, event, about))
-    if event is not ScriptRunnerEvent.ENQUEUE_FORWARD_MSG:
-        session._call_soon_on_event_loop(partial(waiting.handle, session))
-    elif is_first:
-        session._call_soon_on_event_loop(partial(waiting.handle_later, session))
 
 
 # Every run of a page reads the theme from the settings, name by name, in each of six sections. It

@@ -1,7 +1,6 @@
 """The patches of Streamlit about its runs do what they say: who waits, fragments, clicks."""
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -278,31 +277,6 @@ def test_behind_what_is_not_sent_the_whole_page_is_drawn(monkeypatch: pytest.Mon
     AppSession.request_rerun(session, asked)
     (run,) = runs
     assert (run.fragment_id, run.is_auto_rerun, run.page_script_hash) == (None, False, "b")
-
-
-def test_messages_of_a_script_reach_the_loop_together_and_in_order() -> None:
-    """Streamlit wakes the loop for each."""
-    message, end = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.SHUTDOWN
-    told = [(message, 0), (message, 1), (end, 2), (message, 3)]
-
-    def heard(tell: Callable[..., None]) -> tuple[list[tuple[Any, int]], int]:
-        events, wakes = list[tuple[Any, int]](), list[Callable[[], None]]()
-
-        def hear(_: object, event: Any, *others: Any, **about: int) -> None:
-            events.append((event, about["page_script_hash"] if about else others[3]))
-
-        session = Mock(_call_soon_on_event_loop=wakes.append)
-        session._event_loop.call_later = lambda _, act, of: wakes.append(partial(act, of))
-        session._handle_scriptrunner_event_on_event_loop = hear
-        for event, number in told:
-            tell(session, None, event, page_script_hash=number)
-        count = len(wakes)
-        for wake in wakes:
-            wake()
-        return events, count
-
-    assert heard(streamlit_patches.tell_together) == (told, 2)
-    assert heard(streamlit_patches.STREAMLITS_EVENT) == (told, 4), "tell_together may go"
 
 
 CLICKED = """
