@@ -25,11 +25,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import (
-    RerunData,
-    ScriptRunner,
-    get_script_run_ctx,
-)
+from streamlit.runtime.scriptrunner import RerunData, ScriptRunner, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.exceptions import ScriptControlException
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext

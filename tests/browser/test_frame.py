@@ -123,7 +123,7 @@ def test_the_way_back_leads_to_what_was_chosen_on_the_page(visitor: Visitor) -> 
     for there in ("a:has-text('Masks')", follow, "a:has-text('Answer without')"):
         visitor.until_run(page.locator(there).first.click)
         page.go_back()
-        wait_until(lambda: page.url == before, "one step back to the cell before")
+        wait_until(lambda: page.url == before, lambda: f"a step back to {before} from {page.url}")
         visitor.titled("Query and key")
         visitor.rest()
         expect(visitor.widget("query").get_by_role("combobox")).to_have_value("1 · To")
